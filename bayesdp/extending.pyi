@@ -24,4 +24,6 @@ from .inference.several import parts_of as parts_of
 from .mechanisms.base import Mechanism as Mechanism
 from .mechanisms.counts.count import count_view as count_view
 from .mechanisms.randomness import uniform_below as uniform_below
+from .synthesis.base import RecordSynthesizer as RecordSynthesizer
 from .synthesis.base import Synthesizer as Synthesizer
+from .synthesis.graphs import GraphSynthesizer as GraphSynthesizer

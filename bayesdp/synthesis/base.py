@@ -1,49 +1,71 @@
-"""The contract of synthesizers of records: tally, choose mechanisms, pay, and draw."""
+"""The contract of synthesizers: tally, choose mechanisms, pay, and draw."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from bayesdp.checks import plain
 from bayesdp.core.fields import check_declared
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism, joint_guarantee
+from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
 from bayesdp.release.manifest import Label
 from bayesdp.synthesis.groups import complete_groups, name_of, rows_by_group
 from bayesdp.synthesis.publish import publish_groups
+from bayesdp.synthesis.scan import Scan
 from bayesdp.synthesis.tally import groups_name, tallied, typed
 
 _NEAR = 1e-12
 
 
 class Synthesizer:
+    """Base of synthesizers: what is released is checked, then paid for, and only then drawn.
+
+    A synthesizer is a frozen dataclass whose fields are public; their checks may be declared beside
+    them (`bayesdp.core.fields.declared`). Those of records inherit `RecordSynthesizer`, those of
+    graphs `bayesdp.synthesis.graphs.GraphSynthesizer`.
+    """
+
+    def __post_init__(self) -> None:
+        plain(self)
+        check_declared(self)
+
+    def release(self, *args: Any, **kwargs: Any) -> Release:
+        """Draw the copies; with a ledger, only once their cost is recorded there for good."""
+        raise NotImplementedError
+
+
+class RecordSynthesizer(Synthesizer):
     """Base of synthesizers of records, which release disjoint groups of them.
 
-    A synthesizer is a frozen dataclass whose fields are public: `epsilon` and `copies`, and where
-    it has them `delta`, `public_n` and `groups`; their checks may be declared beside them
-    (`bayesdp.core.fields.declared`). It writes
+    Its fields have `epsilon` and `copies`, and where it needs them `delta`, `public_n` and
+    `groups`. It writes
 
     - `tally`, sums over records in memory, which refuses those that it can't take;
-    - `add`, where two tallies don't add up by +, `count`, where its records aren't its `n`, and
-      `statistic`, where what is released is made of it;
+    - `add`, where two tallies don't add up by +, `count`, where its records aren't its `n`,
+      `empty`, where no records aren't an empty array, `statistic`, where what is released is made
+      of it, and `known`, where more than n is public of it;
     - `mechanism`, by which a group is released, from public numbers alone,
 
-    and inherits `release` and `guarantee`, with groups, scans of files and a ledger.
+    and inherits `release` and `guarantee`, with groups, batches, scans of files and a ledger.
     """
+
+    grouped: ClassVar[bool] = True
+    """False where records aren't released by group."""
+    variable: ClassVar[str | None] = None
+    """Name of what is measured. Default: the records' own."""
 
     if TYPE_CHECKING:
 
         @property
         def copies(self) -> int: ...
-
-    def __post_init__(self) -> None:
-        check_declared(self)
 
     def tally(self, records: Any) -> Any:
         """Sums over confidential records, or InvalidInput that doesn't show them."""
@@ -57,17 +79,25 @@ class Synthesizer:
         """How many records a tally is of: here its n."""
         return int(tally.n)
 
+    def empty(self) -> Any:
+        """The tally of no records."""
+        return self.tally(np.empty(0))
+
     def statistic(self, tally: Any) -> Any:
         """The statistic that is released, from a tally: here the tally itself."""
         return tally
 
-    def mechanism(self, n: int | None, epsilon: float | None) -> Mechanism:
+    def known(self, tally: Any) -> Any:
+        """What is public of a tally: here how many records it is of, or None if confidential."""
+        return self.count(tally) if self._field("public_n", True) else None
+
+    def mechanism(self, known: Any, epsilon: float | None) -> Mechanism:
         """The mechanism of a group whose copies together cost `epsilon`.
 
         Parameters
         ----------
-        n : int or None
-            Its number of records where that is public.
+        known : int or None
+            Its number of records where that is public; or whatever else `known` says.
         epsilon : float or None
             None where the cost follows from other fields.
         """
@@ -111,14 +141,26 @@ class Synthesizer:
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
-        found = self.tallies(data, by)
-        made = self.mechanisms({label: self.count(one) for label, one in found.items()})
+        name = variable or self.variable or name_of(data, "value")
+        found = self.tallies(data, by, name)
+        return self.publish(found, by=groups_name(data, by), variable=name, ledger=ledger)
+
+    def publish(
+        self,
+        found: Mapping[Label, Any],
+        *,
+        by: str = "group",
+        variable: str = "value",
+        ledger: DatasetLedger | None = None,
+    ) -> Release:
+        """Release tallies, of each group or of all records under None."""
+        made = self.mechanisms({label: self.known(one) for label, one in found.items()})
         return publish_groups(
             {label: (made[label], self.statistic(one)) for label, one in found.items()},
-            by=None if None in found else groups_name(data, by),
+            by=None if None in found else by,
             copies=self.outputs,
             delta=self._field("delta", 0.0),
-            variable=variable or name_of(data, "value"),
+            variable=variable,
             ledger=ledger,
         )
 
@@ -130,11 +172,20 @@ class Synthesizer:
         n : int, or mapping of label to int, optional
             The public number of records (of each group); not needed where it is confidential.
         """
-        if n is None and self._field("public_n", True):
+        return self.promise(self.sizes(n))
+
+    def sizes(self, n: int | Mapping[Any, int] | None) -> dict[Any, int | None]:
+        """The public number of records of each group, or None of each if confidential."""
+        public = self._field("public_n", True)
+        if n is None and public:
             raise InvalidInput("n is missing; where it is public, the guarantee depends on it")
         labels = self._field("groups", None) or (None,)
         sizes = n if isinstance(n, Mapping) else dict.fromkeys(labels, n)
-        made = list(self.mechanisms(sizes).values())
+        return {label: n if public else None for label, n in sizes.items()}
+
+    def promise(self, known: Mapping[Any, Any]) -> Guarantee:
+        """The guarantee of a release of groups of which this is `known`."""
+        made = list(self.mechanisms(known).values())
         return joint_guarantee(made, self.outputs, self._field("delta", 0.0))
 
     @property
@@ -142,9 +193,23 @@ class Synthesizer:
         """Number of independent outputs of each group."""
         return self.copies
 
-    def tallies(self, data: Any, by: Any = None) -> dict[Label, Any]:
-        """The tally of each group's records, or of all under None."""
+    @property
+    def axes(self) -> Sequence[Axis]:
+        """Declared columns, which a file's are read as."""
+        return ()
+
+    def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Any]:
+        """The tally of each group's records, or of all under None.
+
+        Parameters
+        ----------
+        data, by
+            As for `release`.
+        name : str
+            Of a column that has none.
+        """
         public, groups = self._field("public_n", True), self._field("groups", None)
+        self.check_by(data, by)
 
         def tally(records: Any, by: Any) -> dict[Label, Any]:
             whole = self.tally(records)  # every record is checked before any is counted by group
@@ -153,8 +218,8 @@ class Synthesizer:
             rows = rows_by_group(by, len(records), records)
             return {label: self.tally(_taken(records, places)) for label, places in rows.items()}
 
-        nothing = None if public else self.tally(np.empty(0))
-        found = tallied(typed(data, groups=groups), tally, self.add, by, nothing)
+        nothing = None if public else self.empty()
+        found = tallied(typed(data, self.axes, groups), tally, self.add, by, nothing)
         if None in found:
             if groups is not None:
                 raise InvalidInput("groups is given, but by is not: say each record's group")
@@ -163,19 +228,25 @@ class Synthesizer:
             return found
         return complete_groups(found, nothing, groups, public_n=public, size=self.count)
 
-    def mechanisms(self, sizes: Mapping[Any, Any]) -> dict[Label, Any]:
-        """One mechanism a group, from public numbers alone, which together keep to `epsilon`.
+    def check_by(self, data: Any, by: Any) -> None:
+        """Raise InvalidInput if groups are given to a synthesizer that has none."""
+        column = data.by if isinstance(data, Scan) else None
+        if not self.grouped and (by is not None or column is not None):
+            named = "given" if column is None else quoted(column)
+            raise InvalidInput(f"by is {named}, but this synthesizer has no groups; leave it out")
+
+    def mechanisms(self, known: Mapping[Any, Any]) -> dict[Label, Any]:
+        """One mechanism a group, from what is public alone, which together keep to `epsilon`.
 
         Where a record may change group, `joint_guarantee` charges its removal from one and its
         addition to another, more than each group's part: the parts are then the largest that keep
         to it, within one part in 10^12.
         """
-        budget, public = self._field("epsilon", None), self._field("public_n", True)
+        budget = self._field("epsilon", None)
 
         def made(share: float | None) -> dict[Label, Mechanism]:
-            known = {label: n if public else None for label, n in sizes.items()}
-            each = {n: self.mechanism(n, share) for n in set(known.values())}
-            return {label: each[n] for label, n in known.items()}
+            each = {one: self.mechanism(one, share) for one in set(known.values())}
+            return {label: each[one] for label, one in known.items()}
 
         def holds(found: Mapping[Label, Mechanism]) -> bool:
             cost = joint_guarantee(list(found.values()), self.outputs, self._field("delta", 0.0))

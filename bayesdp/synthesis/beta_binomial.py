@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from bayesdp.checks import check_at_least_one, keep
+from bayesdp.core.fields import declared
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism, check_prior
 from bayesdp.mechanisms.counts.count import Count
 from bayesdp.release.manifest import Label, check_label
-from bayesdp.synthesis.base import Synthesizer
+from bayesdp.synthesis.base import RecordSynthesizer
 from bayesdp.synthesis.groups import complete_groups
 from bayesdp.synthesis.parameters import check_cost, check_size
 
 
 @dataclass(frozen=True)
-class BetaBinomialSynthesizer(Synthesizer):
+class BetaBinomialSynthesizer(RecordSynthesizer):
     """Synthesize confidential 0/1 records as independent beta-binomial copies.
 
     Parameters
@@ -57,17 +58,17 @@ class BetaBinomialSynthesizer(Synthesizer):
     """
 
     epsilon: float | None = None
-    copies: int = 5
+    copies: int = declared(check_at_least_one, default=5)
     size: int | None = None
     prior: tuple[float, float] | None = None
     public_n: bool = True
     groups: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         keep(self, epsilon=check_cost(self.epsilon, self.prior))
         if self.prior is not None:
             keep(self, prior=check_prior(self.prior))
-        keep(self, copies=check_at_least_one("copies", self.copies))
         keep(self, size=check_size(self.size, self.public_n))
 
     def tally(self, records: Any) -> Count:
@@ -76,13 +77,13 @@ class BetaBinomialSynthesizer(Synthesizer):
             records = records[records.columns[0]]
         return Count.of(records, empty=not self.public_n)
 
-    def tallies(self, data: Any, by: Any = None) -> dict[Label, Count]:
+    def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Count]:
         """The count of each group's records, or of all under None.
 
         `data` may also be a mapping of labels to a `Count` each.
         """
         if not isinstance(data, Mapping):
-            return super().tallies(data, by)
+            return super().tallies(data, by, name)
         if by is not None:
             raise InvalidInput("by is given, but data is a mapping, whose keys are the groups")
         counts = {check_label(label): _whole(count) for label, count in data.items()}
@@ -90,12 +91,11 @@ class BetaBinomialSynthesizer(Synthesizer):
             counts, Count(0, 0), self.groups, public_n=self.public_n, size=self.count
         )
 
-    def mechanisms(self, sizes: Mapping[Any, Any]) -> dict[Label, BetaBinomialMechanism]:
+    def mechanisms(self, known: Mapping[Any, Any]) -> dict[Label, BetaBinomialMechanism]:
         """One mechanism a group; InvalidInput if the given prior costs more than epsilon."""
         if self.prior is None:
-            return super().mechanisms(sizes)
-        public = {label: n if self.public_n else None for label, n in sizes.items()}
-        made = {label: self.mechanism(n, None) for label, n in public.items()}
+            return super().mechanisms(known)
+        made = {label: self.mechanism(n, None) for label, n in known.items()}
         cost = joint_guarantee(list(made.values()), self.copies).epsilon
         if self.epsilon is not None and cost > self.epsilon:
             raise InvalidInput(
@@ -104,15 +104,15 @@ class BetaBinomialSynthesizer(Synthesizer):
             )
         return made
 
-    def mechanism(self, n: int | None, epsilon: float | None) -> BetaBinomialMechanism:
+    def mechanism(self, known: int | None, epsilon: float | None) -> BetaBinomialMechanism:
         """The mechanism of a group: with the given prior, or the smallest that keeps `epsilon`."""
-        size = n if self.size is None else self.size
+        size = known if self.size is None else self.size
         if size is None:
             raise InvalidInput("n is missing; without a size, it is the size of a copy")
         if self.prior is not None:
-            return BetaBinomialMechanism(n, size, self.prior)
-        known: dict[str, Any] = {"n": n, "size": size, "epsilon": epsilon}
-        return BetaBinomialMechanism.calibrate(copies=self.copies, **known)
+            return BetaBinomialMechanism(known, size, self.prior)
+        given: dict[str, Any] = {"n": known, "size": size, "epsilon": epsilon}
+        return BetaBinomialMechanism.calibrate(copies=self.copies, **given)
 
 
 def _whole(count: Any) -> Count:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, keep, plain
+from bayesdp.checks import check_at_least_one
+from bayesdp.core.fields import declared
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.censored.beta import CensoredBetaMechanism
 from bayesdp.mechanisms.censored.inputs import check_records, check_some
@@ -21,8 +24,9 @@ from bayesdp.mechanisms.censored.weights import (
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
+from bayesdp.release.manifest import Label
+from bayesdp.synthesis.base import RecordSynthesizer
 from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
-from bayesdp.synthesis.publish import publish
 from bayesdp.synthesis.scan import Scan
 
 if TYPE_CHECKING:
@@ -34,7 +38,7 @@ _CHAINS = ("stan", "pymc")
 
 
 @dataclass(frozen=True, eq=False)
-class CensoredBetaSynthesizer:
+class CensoredBetaSynthesizer(RecordSynthesizer):
     """Synthesize confidential records in (0, 1) from a draw of a clipped beta posterior.
 
     Records are modelled as Beta(lambda phi, lambda (1 - phi)); each one's log density is clipped
@@ -66,6 +70,8 @@ class CensoredBetaSynthesizer:
         As for `CensoredBetaMechanism`.
     grid : tuple of two ints
         The same; of the engine "grid" alone.
+    size : int
+        Synthetic records a copy, chosen without the data. It costs nothing.
 
     Raises
     ------
@@ -85,7 +91,7 @@ class CensoredBetaSynthesizer:
     """
 
     epsilon: float
-    copies: int = 1
+    copies: int = declared(check_at_least_one, default=1)
     neighbours: str = "add_remove"
     center: float = 0.0
     weights: Any = None
@@ -94,10 +100,12 @@ class CensoredBetaSynthesizer:
     prior_lambda: tuple[float, float] = (0.1, 1.5)
     largest: float = 1000.0
     grid: tuple[int, int] = (30, 30)
+    size: int = declared(check_at_least_one, default=2000)
+
+    grouped = False
 
     def __post_init__(self) -> None:
-        plain(self)
-        keep(self, copies=check_at_least_one("copies", self.copies))
+        super().__post_init__()
         if self.engine not in ("grid", *_CHAINS):
             raise InvalidInput(
                 f"engine is {quoted(self.engine)}; it must be 'grid', whose draws are exact, "
@@ -105,15 +113,16 @@ class CensoredBetaSynthesizer:
             )
         if self._weighting == ATTACHED and not callable(self.weights):
             check_weights(self.weights, np.size(self.weights))
-        self._mechanism(1)
+        self.mechanism(None, self.epsilon)  # whose own checks raise
 
     def release(
         self,
         y: Any,
         *,
-        size: int = 2000,
-        ledger: DatasetLedger | None = None,
+        by: Any = None,
         variable: str | None = None,
+        ledger: DatasetLedger | None = None,
+        size: int | None = None,
     ) -> Release:
         """Draw the copies; with a ledger, only once their cost is recorded there for good.
 
@@ -122,14 +131,16 @@ class CensoredBetaSynthesizer:
         y : array_like or Scan
             The confidential records, all in (0, 1); at least one, but for the engine "grid". A
             scan's column may be larger than memory; see the notes.
-        size : int
-            Synthetic records per copy, chosen without the data. It costs nothing.
-        ledger : DatasetLedger, optional
-            The budget of these records, ``ledger.dataset("survey-2026")``. The data are
-            checked first, then the guarantee is spent, then the copies are drawn.
+        by : None
+            There are no groups.
         variable : str, optional
             Name of the records' column; not "phi" or "lambda" with the engine "pymc". Default:
             the Series' name, or "value".
+        ledger : DatasetLedger, optional
+            The budget of these records, ``ledger.dataset("survey-2026")``. The data are
+            checked first, then the guarantee is spent, then the copies are drawn.
+        size : int, optional
+            Synthetic records a copy, instead of the declared number.
 
         Raises
         ------
@@ -157,30 +168,62 @@ class CensoredBetaSynthesizer:
         A vector of weights or a callable, and the engines "stan" and "pymc", need all records in
         memory, into which a scan's column is then read.
         """
-        name = getattr(y, "name", None)
-        variable = variable or (name if isinstance(name, str) and name else "value")
-        statistic = self._statistic(y)
+        made = self if size is None else dataclasses.replace(self, size=size)
+        return RecordSynthesizer.release(made, y, by=by, variable=variable, ledger=ledger)
+
+    def publish(
+        self,
+        found: Mapping[Label, Any],
+        *,
+        by: str = "group",
+        variable: str = "value",
+        ledger: DatasetLedger | None = None,
+    ) -> Release:
+        """Release records, by the engine."""
         if self.engine == "grid":
-            return publish(
-                self._mechanism(size),
-                statistic,
-                copies=self.copies,
-                variable=variable,
-                ledger=ledger,
-            )
-        size = check_at_least_one("size", size)
+            return super().publish(found, by=by, variable=variable, ledger=ledger)
         if self.engine == "pymc" and variable in ("phi", "lambda"):
             raise InvalidInput(
                 f"variable is {quoted(variable)}, a parameter's name; choose another"
             )
-        records, weights = self._columns(statistic)
-        return self._chains.release(records, weights, size, variable, ledger)
+        records, weights = self._columns(found[None])
+        return self._chains.release(records, weights, self.size, variable, ledger)
 
-    def guarantee(self) -> Guarantee:
-        """Return the guarantee of a release, before any data are touched."""
+    def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Any]:
+        """All records, checked, in memory or sorted on disk."""
+        self.check_by(data, by)
+        return {None: self.tally(data)}
+
+    def known(self, tally: Any) -> None:
+        """Nothing is public of the records that the mechanism follows from."""
+        return
+
+    def mechanism(self, known: None, epsilon: Any) -> CensoredBetaMechanism:
+        """The mechanism of the engine "grid"."""
+        return CensoredBetaMechanism.calibrate(
+            epsilon=epsilon,
+            copies=self.copies,
+            neighbours=self.neighbours,
+            center=self.center,
+            size=self.size,
+            prior_phi=self.prior_phi,
+            prior_lambda=self.prior_lambda,
+            largest=self.largest,
+            grid=self.grid,
+            weights=self._weighting,
+        )
+
+    def guarantee(self, n: Any = None) -> Guarantee:
+        """Return the guarantee of a release, before any data are touched.
+
+        Parameters
+        ----------
+        n : int, optional
+            Not needed: it is the same for any number of records.
+        """
         if self.engine != "grid":
             return self._chains.mechanism(1, 1, "value").guarantee(copies=self.copies)
-        return self._mechanism(1).guarantee(copies=self.copies)
+        return self.promise({None: None})
 
     def pseudo_posterior(
         self,
@@ -216,18 +259,18 @@ class CensoredBetaSynthesizer:
                 "draws, chains, warmup and seed are for the engines 'stan' and 'pymc'; the grid's "
                 "law is exact, and pseudo_posterior(y).sample(k, seed) draws from it"
             )
-        statistic = self._statistic(y)
+        statistic = self.tally(y)
         if self.engine == "grid":
-            return PseudoPosterior(self._mechanism(1).posterior(statistic))
+            return PseudoPosterior(self.mechanism(None, self.epsilon).posterior(statistic))
         return self._chains.pseudo_posterior(*self._columns(statistic), sampling, seed)
 
-    def _statistic(self, y: Any) -> Any:
-        """Return the records, checked; with weights that are attached to them, a pair."""
+    def tally(self, records: Any) -> Any:
+        """The records, checked; with weights that are attached to them, a pair."""
         weighting = self._weighting
-        if isinstance(y, Scan) and self.engine == "grid" and not isinstance(weighting, str):
-            return stored(y.pieces(), weighting)
+        if isinstance(records, Scan) and self.engine == "grid" and not isinstance(weighting, str):
+            return stored(records.pieces(), weighting)
         check = check_records if self.engine == "grid" else check_some
-        records = check(y.to_numpy() if isinstance(y, Scan) else y)
+        records = check(records.to_numpy() if isinstance(records, Scan) else records)
         if weighting != ATTACHED:
             return records
         weights = self.weights
@@ -261,18 +304,4 @@ class CensoredBetaSynthesizer:
             self.prior_phi,
             self.prior_lambda,
             self.largest,
-        )
-
-    def _mechanism(self, size: int) -> CensoredBetaMechanism:
-        return CensoredBetaMechanism.calibrate(
-            epsilon=self.epsilon,
-            copies=self.copies,
-            neighbours=self.neighbours,
-            center=self.center,
-            size=size,
-            prior_phi=self.prior_phi,
-            prior_lambda=self.prior_lambda,
-            largest=self.largest,
-            grid=self.grid,
-            weights=self._weighting,
         )

@@ -26,7 +26,7 @@ from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.release import Release
 from bayesdp.synthesis.censor.model import censor, check_relation, clipping_interval
 from bayesdp.synthesis.posterior import PosteriorSynthesizer, last_draws, share_of
-from bayesdp.synthesis.publish import spend_first
+from bayesdp.synthesis.publish import pay_then_draw
 
 if TYPE_CHECKING:
     import arviz as az
@@ -94,13 +94,14 @@ class Chains:
             ).release(ledger=ledger)
         mechanism = self.mechanism(y.size, size, variable)
         stan.compile_program("censored_beta")  # what can fail does so before anything is spent
-        if ledger is not None:
-            spend_first(ledger, [mechanism], self.copies)
-        points = last_draws(partial(self.by_stan, y, weights), self.copies)
-        phi, lam = (np.array([point[name] for point in points]) for name in PARAMETERS)
-        tables = synthetic_column.draw(phi, lam, size)[:, :, None].tolist()
-        return Release.of_groups(
-            {None: (mechanism, tables)}, by=None, variable="record", origin="bayesdp"
+
+        def draw() -> dict[None, list[Any]]:
+            points = last_draws(partial(self.by_stan, y, weights), self.copies)
+            phi, lam = (np.array([point[name] for point in points]) for name in PARAMETERS)
+            return {None: synthetic_column.draw(phi, lam, size)[:, :, None].tolist()}
+
+        return pay_then_draw(
+            {None: mechanism}, draw, copies=self.copies, variable="record", ledger=ledger
         )
 
     def pseudo_posterior(

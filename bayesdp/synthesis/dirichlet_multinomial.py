@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta, is_number, keep, plain
+from bayesdp.checks import check_at_least_one, check_delta, is_number, keep
+from bayesdp.core.fields import declared
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.counts.cells import Axis, shape_of
@@ -21,22 +22,19 @@ from bayesdp.mechanisms.counts.dirichlet_multinomial import (
 )
 from bayesdp.mechanisms.randomness import generator_of
 from bayesdp.privacy.guarantee import Guarantee
-from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
 from bayesdp.release.manifest import Label
-from bayesdp.synthesis.groups import name_of
-from bayesdp.synthesis.parameters import check_cost, check_outside, check_size
-from bayesdp.synthesis.publish import publish_groups
-from bayesdp.synthesis.structural_zeros import check_possible, zero_masks
-from bayesdp.synthesis.table_counts import declared_axes, tabulated
-from bayesdp.synthesis.tally import groups_name
+from bayesdp.synthesis.contingency import Cells, TableSynthesizer
+from bayesdp.synthesis.parameters import by_value, check_cost, check_outside, check_size
+from bayesdp.synthesis.structural_zeros import zero_masks
+from bayesdp.synthesis.table_counts import declared_axes
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
-class DirichletMultinomialSynthesizer:
+class DirichletMultinomialSynthesizer(TableSynthesizer):
     """Synthesize a contingency table as independent Dirichlet-multinomial copies.
 
     Machanavajjhala, Kifer, Abowd, Gehrke and Vilhuber's synthesizer (2008): each copy is `size`
@@ -97,84 +95,23 @@ class DirichletMultinomialSynthesizer:
     """
 
     epsilon: float | None = None
-    copies: int = 5
+    copies: int = declared(check_at_least_one, default=5)
     size: int | None = None
     prior: Any = None
     zeros: Any = None
     categories: Mapping[str, Sequence[Any]] | None = None
     bounds: Any = None
     bins: Any = None
-    outside: str = "refuse"
-    delta: float = 0.0
+    outside: str = declared(check_outside, default="refuse")
+    delta: float = declared(by_value(check_delta), default=0.0)
     public_n: bool = True
     groups: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
-        plain(self)
+        super().__post_init__()
         keep(self, epsilon=check_cost(self.epsilon, self.prior))
-        keep(self, copies=check_at_least_one("copies", self.copies))
-        keep(self, delta=check_delta(self.delta))
-        check_outside(self.outside)
         keep(self, size=check_size(self.size, self.public_n))
         self._axes()
-
-    def release(
-        self,
-        data: Any = None,
-        *,
-        counts: Any = None,
-        by: Any = None,
-        variable: str | None = None,
-        ledger: DatasetLedger | None = None,
-    ) -> Release:
-        """Draw the copies; with a ledger, only once their cost is recorded there for good.
-
-        Parameters
-        ----------
-        data : DataFrame, Series, array_like or Scan
-            The confidential records, as for `PerturbedHistogramSynthesizer`.
-        counts : array of int, or mapping of label to one, optional
-            Instead of `data`, the number of records in each cell: a table in the order of the
-            columns, bounded ones first, or all cells in a row, the last column moving fastest.
-        by : array_like, optional
-            Each record's group, as long as `data`.
-        variable : str, optional
-            Name of a column that has none. Default: the Series' name, or "value".
-        ledger : DatasetLedger, optional
-            The budget of these records, ``ledger.dataset("survey-2026")``. The data are
-            checked first, then the guarantee is spent, then the copies are drawn.
-
-        Returns
-        -------
-        Release
-            `to_frames` has one row a cell: its categories or edges, and its synthetic count.
-
-        Raises
-        ------
-        InvalidInput
-            If the data are empty, missing somewhere, have other columns or values outside the
-            bounds, the categories or what is possible, or the groups don't fit; or if there is a
-            ledger and the draws would be seeded. Nothing is spent or drawn then.
-        BudgetExceeded
-            If it costs more than is left in the ledger. Nothing is spent or drawn then.
-        """
-        name = variable or name_of(data, "value")
-        axes, tables = tabulated(self, data, counts, by, name)
-        whole = next(iter(counts.values())) if isinstance(counts, Mapping) else counts
-        shape = shape_of(axes) if axes else np.shape(whole)
-        masks = zero_masks(self.zeros, axes, shape)
-        for one in tables.values():
-            check_possible(one, masks)
-        sizes = {label: int(one.sum()) for label, one in tables.items()}
-        mechanisms = self._mechanisms(sizes, axes, shape, masks)
-        return publish_groups(
-            {label: (mechanism, tables[label]) for label, mechanism in mechanisms.items()},
-            by=None if None in tables else groups_name(data, by),
-            copies=self.copies,
-            delta=self.delta,
-            variable=name,
-            ledger=ledger,
-        )
 
     def guarantee(self, n: Any = None, *, cells: int | None = None) -> Guarantee:
         """Return the guarantee of a release, before any data are touched.
@@ -187,17 +124,11 @@ class DirichletMultinomialSynthesizer:
         cells : int, optional
             The number of cells, where there are neither categories nor bounds.
         """
-        if n is None and self.public_n:
-            raise InvalidInput("n is missing; where it is public, the guarantee depends on it")
-        if n is None:
-            n = dict.fromkeys(self.groups or (None,))
-        axes = self._axes()
+        sizes, axes = self.sizes(n), self._axes()
         if axes is None and cells is None:
             raise InvalidInput("cells is missing; without categories or bounds, say how many")
         shape = shape_of(axes) if axes else (check_at_least_one("cells", cells),)
-        sizes = n if isinstance(n, Mapping) else {None: n}
-        made = self._mechanisms(sizes, axes, shape, zero_masks(self.zeros, axes, shape))
-        return joint_guarantee(list(made.values()), self.copies, self.delta)
+        return self.promise({label: Cells(one, axes, shape) for label, one in sizes.items()})
 
     @staticmethod
     def records(release: Release, *, seed: int | None = None) -> list[pd.DataFrame]:
@@ -222,32 +153,28 @@ class DirichletMultinomialSynthesizer:
     def _axes(self) -> tuple[Axis, ...] | None:
         return declared_axes(self.bounds, self.categories, self.bins)
 
-    def _mechanisms(
-        self,
-        sizes: Mapping[Any, Any],
-        axes: tuple[Axis, ...] | None,
-        shape: tuple[int, ...],
-        masks: Mapping[str, NDArray[np.bool_]],
-    ) -> dict[Label, DirichletMultinomialMechanism]:
-        """Make one mechanism a group, from public numbers alone."""
-        cells = math.prod(shape)
+    def mechanisms(self, known: Mapping[Any, Cells]) -> dict[Label, DirichletMultinomialMechanism]:
+        """One mechanism a group, from public numbers alone, which together keep to `epsilon`."""
+        first = next(iter(known.values()))
+        axes, shape = first.axes, first.shape
+        cells, masks = math.prod(shape), zero_masks(self.zeros, axes, shape)
         excluded = reduce(np.logical_or, masks.values(), np.zeros(cells, dtype=bool))
         zeros = tuple(np.flatnonzero(excluded).tolist())
         weights = self._weights(shape, excluded)
-        moving = not self.public_n and len(sizes) > 1
+        moving = not self.public_n and len(known) > 1
         share, delta = self.epsilon, 0.0 if moving else self.delta
         if share is not None and moving:
             positive = weights[weights > 0] if np.ndim(weights) else np.ones(cells - len(zeros))
             share = share_of_a_move(share, self.copies, float(positive.sum() / positive.min()))
 
         def made(n: int | None) -> DirichletMultinomialMechanism:
-            public, size = n if self.public_n else None, n if self.size is None else self.size
+            size = n if self.size is None else self.size
             if size is None:
                 raise InvalidInput("n is missing; without a size, it is the size of a copy")
             if share is None:
-                return DirichletMultinomialMechanism(public, size, cells, weights, zeros, axes)
+                return DirichletMultinomialMechanism(n, size, cells, weights, zeros, axes)
             return DirichletMultinomialMechanism.calibrate(
-                n=public,
+                n=n,
                 size=size,
                 cells=cells,
                 epsilon=share,
@@ -259,7 +186,7 @@ class DirichletMultinomialSynthesizer:
             )
 
         while True:
-            found = {label: made(n) for label, n in sizes.items()}
+            found = {label: made(one.n) for label, one in known.items()}
             cost = joint_guarantee(list(found.values()), self.copies, self.delta).epsilon
             if self.epsilon is None or share is None or cost <= self.epsilon:
                 return found

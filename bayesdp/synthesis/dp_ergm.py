@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bayesdp.checks import check_at_least_one, keep, plain
+from bayesdp.checks import check_at_least_one
+from bayesdp.core.fields import declared
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs.dp_ergm.fields import check_correlation, check_method
 from bayesdp.mechanisms.graphs.dp_ergm.mechanism import DPERGMMechanism
@@ -13,15 +14,13 @@ from bayesdp.mechanisms.graphs.network_columns import confidential, public_part
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.networks.network import Network
 from bayesdp.networks.prior import NormalPrior
-from bayesdp.privacy.composition import one_of
 from bayesdp.privacy.guarantee import check_epsilon
-from bayesdp.privacy.ledger import DatasetLedger
-from bayesdp.release import Release
-from bayesdp.synthesis.publish import publish
+from bayesdp.synthesis.graphs import GraphSynthesizer
+from bayesdp.synthesis.parameters import by_value
 
 
 @dataclass(frozen=True)
-class DPERGMSynthesizer:
+class DPERGMSynthesizer(GraphSynthesizer):
     """Synthesize networks from a sanitised posterior of a graph model's coefficients.
 
     Each copy's coefficients are drawn privately given the ties, and a network from them on the
@@ -96,31 +95,28 @@ class DPERGMSynthesizer:
     """
 
     formula: str
-    epsilon: float
+    epsilon: float = declared(by_value(check_epsilon))
     method: str = "sdd"
     calibration: str = "corrected"
     prior: NormalPrior | None = None
     centre: Any = None
     scale: Any = None
     attributes: Any = ()
-    bins: int = 20
-    reach: float = 3.0
-    draws: int = 1000
-    correlation: float = 0.8
-    burn_in: int | None = None
+    bins: int = declared(check_at_least_one, default=20)
+    reach: float = declared(check_positive, default=3.0)
+    draws: int = declared(check_at_least_one, default=1000)
+    correlation: float = declared(by_value(check_correlation), default=0.8)
+    burn_in: int | None = declared(check_at_least_one, optional=True, default=None)
+
+    variable = "tie"
+    usual_copies = 4
 
     def __post_init__(self) -> None:
-        plain(self)
+        super().__post_init__()
         from bayesdp.networks.formula import parse
 
         parse(self.formula)
-        keep(self, epsilon=check_epsilon(self.epsilon))
         check_method(self.method, self.calibration)
-        for name in ("bins", "draws", "burn_in"):
-            if (given := getattr(self, name)) is not None:
-                keep(self, **{name: check_at_least_one(name, given)})
-        keep(self, reach=check_positive("reach", self.reach))
-        keep(self, correlation=check_correlation(self.correlation))
         if not (self.prior is None or isinstance(self.prior, NormalPrior)):
             raise InvalidInput(
                 f"prior is {quoted(self.prior)}; it must be a NormalPrior(mean, sd), or None"
@@ -180,36 +176,6 @@ class DPERGMSynthesizer:
                         f"declared public; name it, attributes=({quoted(value)},), if it is, or "
                         "leave the term out"
                     )
-
-    def release(
-        self, graph: Any, copies: int = 4, *, ledger: DatasetLedger | None = None
-    ) -> Release:
-        """Draw the copies; with a ledger, only once their cost is recorded there for good.
-
-        Parameters
-        ----------
-        graph : Network or networkx graph
-            Confidential ties between public nodes.
-        copies : int
-            Independent networks. Each has a share of epsilon.
-        ledger : DatasetLedger, optional
-            The graph's budget, under "edge" or "node". What is spent stays spent.
-
-        Returns
-        -------
-        Release
-            Of networks, whose promise is under "edge".
-
-        Raises
-        ------
-        InvalidInput
-            If the formula or the grid doesn't fit the nodes. Nothing is spent or drawn then.
-        BudgetExceeded
-            If it costs more than is left in the ledger. Nothing is spent or drawn then.
-        """
-        network = confidential(graph)
-        mechanism = one_of(self, copies).mechanism_like(network)
-        return publish(mechanism, network, copies=copies, variable="tie", ledger=ledger)
 
 
 def _each(given: Any, terms: int) -> Any:

@@ -8,24 +8,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesdp.checks import keep
+from bayesdp.core.fields import declared
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.graphs.edge_flip import EdgeFlipMechanism
 from bayesdp.mechanisms.graphs.edge_flip_promise import check_probability, symmetric
 from bayesdp.mechanisms.graphs.network_columns import check_attribute_names, confidential
 from bayesdp.networks.network import as_network
-from bayesdp.privacy.composition import one_of
 from bayesdp.privacy.guarantee import check_epsilon
-from bayesdp.synthesis.publish import publish
+from bayesdp.synthesis.graphs import GraphSynthesizer
+from bayesdp.synthesis.parameters import by_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bayesdp.privacy.ledger import DatasetLedger
-    from bayesdp.release import Release
-
 
 @dataclass(frozen=True, eq=False)
-class EdgeFlipSynthesizer:
+class EdgeFlipSynthesizer(GraphSynthesizer):
     """Release a graph by edge randomized response: each dyad answered on its own, truly or not.
 
     The nodes are public, and every pair of them is released as tied or not with probabilities
@@ -59,12 +57,15 @@ class EdgeFlipSynthesizer:
     34
     """
 
-    epsilon: float | None = None
+    epsilon: float | None = declared(by_value(check_epsilon), optional=True, default=None)
     tie: Any = None
     gap: Any = None
-    attributes: Sequence[str] = ()
+    attributes: Sequence[str] = declared(by_value(check_attribute_names), default=())
+
+    variable = "tie"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         given = self.epsilon is not None, self.tie is not None, self.gap is not None
         if given not in ((True, False, False), (False, True, True)):
             named = [n for n, there in zip(("epsilon", "tie", "gap"), given, strict=True) if there]
@@ -73,58 +74,10 @@ class EdgeFlipSynthesizer:
                 "gap, the probabilities that a tie, and a dyad without one, is released as a tie"
             )
         if self.epsilon is not None:
-            keep(self, epsilon=check_epsilon(self.epsilon))
             symmetric(self.epsilon)
         else:
             keep(self, tie=check_probability("tie", self.tie, None, directed=True))
             keep(self, gap=check_probability("gap", self.gap, None, directed=True))
-        keep(self, attributes=check_attribute_names(self.attributes))
-
-    def release(
-        self,
-        graph: Any,
-        *,
-        copies: int = 1,
-        delta: float = 0.0,
-        ledger: DatasetLedger | None = None,
-    ) -> Release:
-        """Answer every dyad; with a ledger, only once the cost is recorded there for good.
-
-        Parameters
-        ----------
-        graph : Network or networkx graph
-            The confidential graph. Its nodes and their labels are public; they are released in
-            the labels' order.
-        copies : int
-            Number of independent released graphs. Each has a share of epsilon.
-        delta : float
-            Where the promise is stated, in [0, 1).
-        ledger : DatasetLedger, optional
-            The budget of this graph, under "edge" neighbours. The graph is checked first, then
-            the guarantee is spent, then the answers are drawn.
-
-        Returns
-        -------
-        Release
-            Its outputs are graphs; `to_frames` lists their ties.
-
-        Raises
-        ------
-        InvalidInput
-            If the graph isn't simple, lacks an attribute, or isn't of the matrices' size; or if
-            there is a ledger and the draws would be seeded. Nothing is spent or drawn then.
-        BudgetExceeded
-            If it costs more than is left in the ledger. Nothing is spent or drawn then.
-        """
-        network = confidential(graph)
-        return publish(
-            one_of(self, copies).mechanism_like(graph),
-            network,
-            copies=copies,
-            delta=delta,
-            variable="tie",
-            ledger=ledger,
-        )
 
     def mechanism_like(self, example: Any) -> EdgeFlipMechanism:
         """The mechanism for graphs of as many nodes, directed if this one is."""

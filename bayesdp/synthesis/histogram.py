@@ -12,19 +12,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, keep, plain
+from bayesdp.checks import check_at_least_one
+from bayesdp.core.fields import declared
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.cells import Axis, counted, shape_of
 from bayesdp.mechanisms.counts.histogram import PerturbedHistogramMechanism
 from bayesdp.mechanisms.randomness import generator_of
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
-from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.release import Release
-from bayesdp.synthesis.groups import name_of
+from bayesdp.release.manifest import Label
+from bayesdp.synthesis.base import RecordSynthesizer
+from bayesdp.synthesis.contingency import Cells, Table
 from bayesdp.synthesis.histogram_bins import check_bounds, columns_of, make_axes
-from bayesdp.synthesis.parameters import check_outside
-from bayesdp.synthesis.publish import publish
+from bayesdp.synthesis.parameters import by_value, check_outside
 from bayesdp.synthesis.scan import Scan
 from bayesdp.synthesis.tally import tallied, typed
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class PerturbedHistogramSynthesizer:
+class PerturbedHistogramSynthesizer(RecordSynthesizer):
     """Synthesize bounded numbers and categories by a histogram with discrete Laplace noise.
 
     The release holds each cell's noisy count, negative ones set to 0
@@ -89,31 +90,27 @@ class PerturbedHistogramSynthesizer:
     50
     """
 
-    epsilon: float
-    copies: int = 1
+    epsilon: float = declared(by_value(check_epsilon))
+    copies: int = declared(check_at_least_one, default=1)
     bounds: Any = None
     categories: Mapping[str, Sequence[Any]] | None = None
     bins: Any = "sqrt"
     neighbours: str = "add_remove"
-    n: int | None = None
-    outside: str = "refuse"
+    n: int | None = declared(check_at_least_one, optional=True, default=None)
+    outside: str = declared(check_outside, default="refuse")
+
+    grouped = False
 
     def __post_init__(self) -> None:
-        plain(self)
-        keep(self, epsilon=check_epsilon(self.epsilon))
-        keep(self, copies=check_at_least_one("copies", self.copies))
+        super().__post_init__()
         relation = check_neighbours(self.neighbours)
         if relation not in (Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE):
             raise InvalidInput(
                 f"neighbours is {quoted(relation.value)}; a histogram of records has 'add_remove' "
                 "and 'replace_one'"
             )
-        check_outside(self.outside)
-        if self.n is not None:
-            keep(self, n=check_at_least_one("n", self.n))
         pairs = check_bounds(self.bounds)[1]
-        named = isinstance(self.bounds, Mapping)
-        self._axes(list(self.bounds) if named else [f"{k}" for k in range(len(pairs))], self.n or 2)
+        self._axes([f"{k}" for k in range(len(pairs))], self.n or 2)
         by_rule = isinstance(self.bins, str) and pairs
         if by_rule and self.n is None and relation is Neighbours.ADD_REMOVE:
             raise InvalidInput(
@@ -122,66 +119,70 @@ class PerturbedHistogramSynthesizer:
                 "bins"
             )
 
-    def release(
-        self, data: Any, *, variable: str | None = None, ledger: DatasetLedger | None = None
-    ) -> Release:
-        """Draw the noisy counts; with a ledger, only once their cost is recorded there for good.
+    def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Table]:
+        """The cells' counts of all records.
 
         Parameters
         ----------
         data : array_like, Series, DataFrame or Scan
             The confidential records: one column, or a table with the bounded columns, and the
             categorical ones, and no others; or in files, as `bdp.scan` reads them.
-        variable : str, optional
-            Name of a column that has none. Default: the Series' name, or "value"; the columns of a
-            two-dimensional array are ``value[0]``, ``value[1]``, ...
-        ledger : DatasetLedger, optional
-            The budget of these records, ``ledger.dataset("survey-2026")``. The data are
-            checked first, then the guarantee is spent, then the noise is drawn.
-
-        Returns
-        -------
-        Release
-            `to_frames` has one row a cell: its edges or categories, and its noisy count.
-
-        Raises
-        ------
-        InvalidInput
-            If the data are empty where n is public, missing somewhere, have other columns, or
-            values outside the bounds or the categories; or if there is a ledger and the draws would
-            be seeded. Nothing is spent or drawn then.
-        BudgetExceeded
-            If it costs more than is left in the ledger. Nothing is spent or drawn then.
+        by : None
+            There are no groups.
+        name : str
+            Of a column that has none; the columns of a two-dimensional array are ``value[0]``,
+            ``value[1]``, ...
         """
-        name = variable or name_of(data, "value")
+        self.check_by(data, by)
 
         def columns(batch: Any) -> dict[str, Any]:
             return columns_of(batch, name, self.bounds, self.categories or {})
 
         known = None if isinstance(data, Scan) else columns(data)
         if known is None:
-            names, n = list(data.without_groups().columns), data.count()
+            names, n = list(data.columns), data.count()
         else:
             names, n = list(known), len(next(iter(known.values())))
-        if n == 0 and self._public_n:
+        if n == 0 and self.public_n:
             raise InvalidInput("data is empty; there is nothing to release")
         bounded = [column for column in names if column not in (self.categories or ())]
         axes, clamp = self._axes(bounded, n if self.n is None else self.n), self.outside == "clamp"
 
-        def tally(batch: Any, _: Any) -> dict[None, NDArray[np.int64]]:
+        def tally(batch: Any, _: Any) -> dict[Label, NDArray[np.int64]]:
             return {None: counted(axes, [*(known or columns(batch)).values()], clamp=clamp)}
 
         nothing = np.zeros(math.prod(shape_of(axes)), dtype=np.int64)
-        empty = None if self._public_n else nothing
+        empty = None if self.public_n else nothing
         counts = tallied(typed(data, axes), tally, add, empty=empty)[None]
-        made: Any = dataclasses.replace(
-            self._mechanism(counts.size), axes=axes, n=n if self._public_n else None
-        )
-        return publish(made, counts, copies=self.copies, variable=name, ledger=ledger)
+        return {None: Table(counts, axes, shape_of(axes))}
 
-    def guarantee(self) -> Guarantee:
-        """Return the guarantee of a release, before any data are touched."""
-        return self._mechanism(1).guarantee(copies=self.copies)
+    def statistic(self, tally: Table) -> Any:
+        """The counts of all cells."""
+        return tally.counts
+
+    def known(self, tally: Table) -> Cells:
+        """The cells, and the number of records where that is public."""
+        return Cells(tally.n if self.public_n else None, tally.axes, tally.shape)
+
+    def mechanism(self, known: Cells, epsilon: Any) -> PerturbedHistogramMechanism:
+        """The mechanism of a histogram with these cells."""
+        made: PerturbedHistogramMechanism = PerturbedHistogramMechanism.calibrate(
+            epsilon=epsilon,
+            copies=self.copies,
+            cells=math.prod(known.shape),
+            neighbours=self.neighbours,
+        )
+        return dataclasses.replace(made, axes=known.axes, n=known.n)
+
+    def guarantee(self, n: Any = None) -> Guarantee:
+        """Return the guarantee of a release, before any data are touched.
+
+        Parameters
+        ----------
+        n : int, optional
+            Not needed: it is the same for any number of records.
+        """
+        return self.promise({None: Cells(None, None, (1,))})
 
     @staticmethod
     def records(
@@ -228,13 +229,10 @@ class PerturbedHistogramSynthesizer:
         ]
 
     @property
-    def _public_n(self) -> bool:
+    def public_n(self) -> bool:
+        """True if the number of records is public: under replace-one."""
         return check_neighbours(self.neighbours) is Neighbours.REPLACE_ONE
 
     def _axes(self, names: Sequence[str], n: int) -> tuple[Axis, ...]:
-        return make_axes(names, self.bounds, self.categories or {}, self.bins, n)
-
-    def _mechanism(self, cells: int) -> PerturbedHistogramMechanism:
-        return PerturbedHistogramMechanism.calibrate(
-            epsilon=self.epsilon, copies=self.copies, cells=cells, neighbours=self.neighbours
-        )
+        named = list(self.bounds) if isinstance(self.bounds, Mapping) else names
+        return make_axes(named, self.bounds, self.categories or {}, self.bins, n)

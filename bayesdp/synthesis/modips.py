@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bayesdp.checks import check_at_least_one, check_delta, check_one_of, keep, plain
+from bayesdp.checks import check_at_least_one, check_delta, check_one_of, keep
+from bayesdp.core.fields import declared
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.families import Family, Sums, check_family
-from bayesdp.mechanisms.families.base import sums_of
 from bayesdp.mechanisms.families.checking import check_families
 from bayesdp.mechanisms.families.evidence import priors_of
 from bayesdp.mechanisms.families.grids import default_grid
@@ -22,16 +22,15 @@ from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 from bayesdp.privacy.composition import shared
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.release.manifest import Label
-from bayesdp.synthesis.base import Synthesizer
+from bayesdp.synthesis.base import RecordSynthesizer
 from bayesdp.synthesis.family_selection import FamilySelection, check_selection
-from bayesdp.synthesis.parameters import check_known, check_size
-from bayesdp.synthesis.scan import Scan
+from bayesdp.synthesis.parameters import by_value, check_known, check_size
 
 _ANY_N = 1000  # records, to check what doesn't depend on how many there are
 
 
 @dataclass(frozen=True)
-class ModipsSynthesizer(Synthesizer):
+class ModipsSynthesizer(RecordSynthesizer):
     """Synthesize confidential records from a Bayesian model, privately.
 
     Parameters
@@ -105,9 +104,9 @@ class ModipsSynthesizer(Synthesizer):
 
     family: Family | Sequence[Family]
     method: str = "sbs"
-    epsilon: float = 1.0
-    delta: float = 0.0
-    copies: int = 5
+    epsilon: float = declared(by_value(check_epsilon), default=1.0)
+    delta: float = declared(by_value(check_delta), default=0.0)
+    copies: int = declared(check_at_least_one, default=5)
     size: int | None = None
     public_n: bool = True
     noise: str = "laplace"
@@ -119,12 +118,12 @@ class ModipsSynthesizer(Synthesizer):
     grid: tuple[float, float] | None = None
     bins: int = 20
     samples: int = 1000
-    draws: int = 1
+    draws: int = declared(check_at_least_one, default=1)
     selection: FamilySelection | None = None
     groups: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
-        plain(self)
+        super().__post_init__()
         check_selection(self.family, self.selection)
         if isinstance(self.family, Sequence) and self.selection is not None:
             object.__setattr__(self, "family", check_families(self.family))
@@ -132,10 +131,6 @@ class ModipsSynthesizer(Synthesizer):
         else:
             object.__setattr__(self, "family", check_family(self.family))
         check_one_of("method", self.method, list(_METHODS))
-        keep(self, epsilon=check_epsilon(self.epsilon))
-        keep(self, delta=check_delta(self.delta))
-        keep(self, copies=check_at_least_one("copies", self.copies))
-        keep(self, draws=check_at_least_one("draws", self.draws))
         keep(self, size=check_size(self.size, self.public_n))
         self.mechanism(_ANY_N if self.public_n else None, self.epsilon)  # whose own checks raise
 
@@ -153,23 +148,9 @@ class ModipsSynthesizer(Synthesizer):
         """The family's sufficient statistic, from its sums."""
         return self.first.statistic(tally, public_n=self.public_n)
 
-    def tallies(self, data: Any, by: Any = None) -> dict[Label, Any]:
-        """The sums of each group's records; `data` may be an iterator of batches."""
-        if by is not None and (isinstance(data, Iterator) or not hasattr(data, "__len__")):
-            raise InvalidInput(
-                "by is given with batches; give all records at once, bdp.scan(..., by='region'), "
-                "or no groups"
-            )
-        if isinstance(data, Scan) or by is not None:
-            return super().tallies(data, by)
-        if self.groups is not None:
-            raise InvalidInput("groups is given, but by is not: say each record's group")
-        return {None: sums_of(self.first, data, clip=self.clip, empty=not self.public_n)}
-
-    def mechanisms(self, sizes: Mapping[Any, Any]) -> dict[Label, Mechanism]:
+    def mechanisms(self, known: Mapping[Any, Any]) -> dict[Label, Mechanism]:
         """One mechanism a group: `epsilon` is of each, and what `selection` costs comes on top."""
-        public = {label: n if self.public_n else None for label, n in sizes.items()}
-        return {label: self.mechanism(n, self.epsilon) for label, n in public.items()}
+        return {label: self.mechanism(n, self.epsilon) for label, n in known.items()}
 
     def guarantee(self, n: int | Mapping[Any, int] | None = None) -> Guarantee:
         """Return the guarantee of a release, before any data are touched.
@@ -192,9 +173,9 @@ class ModipsSynthesizer(Synthesizer):
         """Number of independent outputs: all copies of one choice are one."""
         return self.copies if self.selection is None else self.selection.times(self.copies)
 
-    def mechanism(self, n: int | None, epsilon: float | None) -> Mechanism:
+    def mechanism(self, known: int | None, epsilon: float | None) -> Mechanism:
         """The mechanism of a group, from the method and what is to be selected."""
-        made = _METHODS[self.method](self, n)
+        made = _METHODS[self.method](self, known)
         if self.selection is None or not isinstance(self.family, Sequence):
             return made
         return self.selection.mechanism(made, self.family, self.copies)

@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 
 from bayesdp.checks import check_at_least_one
+from bayesdp.core.fields import declared
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs.network_columns import confidential
 from bayesdp.mechanisms.graphs.noisy_degrees import NoisyDegreesMechanism
 from bayesdp.networks.network import Network
 from bayesdp.networks.prior import NormalPrior
-from bayesdp.privacy.composition import one_of
 from bayesdp.privacy.guarantee import check_epsilon
-from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
-from bayesdp.synthesis.publish import publish
+from bayesdp.synthesis.graphs import GraphSynthesizer
+from bayesdp.synthesis.parameters import by_value
 
 
 @dataclass(frozen=True)
-class NoisyDegreesSynthesizer:
+class NoisyDegreesSynthesizer(GraphSynthesizer):
     """Release every node's degree plus discrete Laplace noise (Karwa and Slavkovic 2016).
 
     Parameters
@@ -52,10 +52,9 @@ class NoisyDegreesSynthesizer:
     3
     """
 
-    epsilon: float
+    epsilon: float = declared(by_value(check_epsilon))
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+    variable = "degree"
 
     def mechanism_like(self, example: Any) -> NoisyDegreesMechanism:
         """The mechanism for such a network, or for outputs of this one's shape.
@@ -79,49 +78,6 @@ class NoisyDegreesSynthesizer:
                 )
             nodes, directed = shape[-1], len(shape) == 2
         return NoisyDegreesMechanism.calibrate(epsilon=self.epsilon, nodes=nodes, directed=directed)
-
-    def release(
-        self,
-        graph: Any,
-        copies: int = 1,
-        delta: float = 0.0,
-        ledger: DatasetLedger | None = None,
-    ) -> Release:
-        """Draw noisy degrees; with a ledger, only once their cost is recorded there for good.
-
-        Parameters
-        ----------
-        graph : Network or networkx graph
-            Its ties are confidential, its nodes and their labels public; attributes are left out.
-        copies : int
-            Independent outputs; each has a share of epsilon.
-        delta : float
-            Where the promise is stated, in [0, 1).
-        ledger : DatasetLedger, optional
-            The network's budget, ``ledger.dataset("friendships-2026")``. The cost is spent
-            first, then the noise is drawn.
-
-        Returns
-        -------
-        Release
-            `to_frames` has one row a node.
-
-        Raises
-        ------
-        InvalidInput
-            If it isn't a network, or a label isn't one that a release holds.
-        BudgetExceeded
-            If it costs more than is left in the ledger. Nothing is spent or drawn then.
-        """
-        network = confidential(graph)
-        return publish(
-            one_of(self, copies).mechanism_like(network),
-            network,
-            copies=copies,
-            delta=delta,
-            variable="degree",
-            ledger=ledger,
-        )
 
     @staticmethod
     def networks(

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from bayesdp.checks import check_at_least_one, keep, plain
+from bayesdp.checks import check_at_least_one
+from bayesdp.core.fields import declared
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.counts.cells import Axis
-from bayesdp.mechanisms.families.base import Sums, added_up
+from bayesdp.mechanisms.families.base import Sums
 from bayesdp.mechanisms.regression.noisy_moments import NoisyMomentsMechanism
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.release import Release
-from bayesdp.synthesis.publish import publish
-from bayesdp.synthesis.tally import typed
+from bayesdp.synthesis.base import RecordSynthesizer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +27,7 @@ _ANY_N = 1000  # records, to check what doesn't depend on how many there are
 
 
 @dataclass(frozen=True)
-class NoisyMomentsSynthesizer:
+class NoisyMomentsSynthesizer(RecordSynthesizer):
     """Release X'X, X'y and y'y of bounded columns, with the sums of columns, each plus noise.
 
     Any linear regression among the columns can be fitted to them: `bdp.LinearRegressionModel`.
@@ -51,6 +52,9 @@ class NoisyMomentsSynthesizer:
         What is done with records that have a missing value in one of the columns: refuse the data,
         or leave such records out, each by itself, where n is confidential
         (`bayesdp.mechanisms.regression.noisy_moments`).
+    clip : bool
+        Whether values out of their bounds are moved to them, each by itself; else such data are
+        refused. The release says which.
 
     Raises
     ------
@@ -70,23 +74,59 @@ class NoisyMomentsSynthesizer:
     epsilon: float = 1.0
     delta: float = 0.0
     noise: str = "laplace"
-    copies: int = 1
+    copies: int = declared(check_at_least_one, default=1)
     neighbours: str = "replace_one"
     missing: str = "refuse"
+    clip: bool = False
+
+    grouped = False
+    variable = "moment"
 
     def __post_init__(self) -> None:
-        plain(self)
+        super().__post_init__()
         relation = check_neighbours(self.neighbours)
         if relation not in (Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE):
             raise InvalidInput(
                 f"neighbours is {quoted(relation.value)}; moments of records have 'replace_one' (n "
                 "public) and 'add_remove' (n confidential)"
             )
-        keep(self, copies=check_at_least_one("copies", self.copies))
-        self._mechanism(_ANY_N if self._public_n else None)  # whose own checks raise
+        _ = self._like  # whose own checks raise
+
+    def tally(self, records: Any) -> Sums:
+        """Sum over a DataFrame, or an array with the columns in the order of `bounds`."""
+        family = self._like.family
+        complete = _complete(records, family.columns) if self.missing == "drop" else records
+        return family.sums(complete, clip=self.clip)
+
+    def empty(self) -> Sums:
+        """The sums of no records."""
+        return self.tally([])
+
+    def statistic(self, tally: Sums) -> Any:
+        """The moments, from sums."""
+        return self._like.family.statistic(tally, public_n=self.public_n)
+
+    def mechanism(self, known: int | None, epsilon: Any) -> NoisyMomentsMechanism:
+        """The mechanism of moments of so many records; None if that is confidential."""
+        return NoisyMomentsMechanism.calibrate(
+            epsilon=epsilon,
+            delta=self.delta,
+            copies=self.copies,
+            bounds=self.bounds,
+            n=known,
+            noise=self.noise,
+            missing=self.missing,
+            clip=self.clip,
+        )
 
     def release(
-        self, data: Any, *, ledger: DatasetLedger | None = None, clip: bool = False
+        self,
+        data: Any,
+        *,
+        by: Any = None,
+        variable: str | None = None,
+        ledger: DatasetLedger | None = None,
+        clip: bool | None = None,
     ) -> Release:
         """Draw the noisy moments; with a ledger, only once their cost is recorded there for good.
 
@@ -95,17 +135,12 @@ class NoisyMomentsSynthesizer:
         data : DataFrame, array of shape (n, columns), Scan, or iterator of those
             The confidential records, in memory or in files (`bdp.scan`); an array has the columns
             in the order of `bounds`. An iterator yields batches and is read once.
-        ledger : DatasetLedger, optional
-            The budget of these records, ``ledger.dataset("survey-2026")``. The data are checked
-            first, then the guarantee is spent, then the noise is drawn. What is spent stays spent.
-        clip : bool
-            Whether values out of their bounds are moved to them, each by itself; else such data
-            are refused. The release says which.
-
-        Returns
-        -------
-        Release
-            Its outputs are tuples of numbers; `to_frames` names them.
+        by : None
+            There are no groups.
+        variable, ledger
+            As for `BetaBinomialSynthesizer`.
+        clip : bool, optional
+            Instead of the declared one.
 
         Raises
         ------
@@ -116,26 +151,10 @@ class NoisyMomentsSynthesizer:
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
-        family = self._mechanism(_ANY_N if self._public_n else None, clip).family
+        made = self if clip is None else dataclasses.replace(self, clip=clip)
+        return RecordSynthesizer.release(made, data, by=by, variable=variable, ledger=ledger)
 
-        def sums(batch: Any) -> Sums:
-            complete = _complete(batch, family.columns) if self.missing == "drop" else batch
-            return family.sums(complete, clip=clip)
-
-        # Where n is confidential, so is that it is 0.
-        axes = [Axis(name, edges=ends) for name, ends in family.bounds]
-        found = added_up(typed(data, axes), sums, None if self._public_n else [])
-        mechanism = self._mechanism(found.n if self._public_n else None, clip)
-        return publish(
-            mechanism,
-            family.statistic(found, public_n=self._public_n),
-            copies=self.copies,
-            delta=self.delta,
-            variable="moment",
-            ledger=ledger,
-        )
-
-    def guarantee(self, n: int | None = None) -> Guarantee:
+    def guarantee(self, n: Any = None) -> Guarantee:
         """Return the guarantee of a release, before any data are touched.
 
         Parameters
@@ -143,28 +162,27 @@ class NoisyMomentsSynthesizer:
         n : int, optional
             The public number of records; not where it is confidential.
         """
-        if (n is None) == self._public_n:
+        if (n is None) == self.public_n:
             raise InvalidInput(
                 f"n is {quoted(n)} and neighbours is {quoted(self.neighbours)}; give n where it is "
                 "public, under 'replace_one', and only there"
             )
-        return joint_guarantee([self._mechanism(n)], self.copies, self.delta)
+        return super().guarantee(n)
 
     @property
-    def _public_n(self) -> bool:
+    def public_n(self) -> bool:
+        """True if the number of records is public: under replace-one."""
         return check_neighbours(self.neighbours) is Neighbours.REPLACE_ONE
 
-    def _mechanism(self, n: int | None, clip: bool = False) -> NoisyMomentsMechanism:
-        return NoisyMomentsMechanism.calibrate(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            copies=self.copies,
-            bounds=self.bounds,
-            n=n,
-            noise=self.noise,
-            missing=self.missing,
-            clip=clip,
-        )
+    @property
+    def axes(self) -> list[Axis]:
+        """The bounded columns."""
+        return [Axis(name, edges=ends) for name, ends in self._like.family.bounds]
+
+    @cached_property
+    def _like(self) -> NoisyMomentsMechanism:
+        """A mechanism like any other but for n."""
+        return self.mechanism(_ANY_N if self.public_n else None, self.epsilon)
 
 
 def _complete(batch: Any, columns: tuple[str, ...]) -> pd.DataFrame:

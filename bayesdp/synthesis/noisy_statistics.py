@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bayesdp.checks import check_at_least_one, check_delta, keep
+from bayesdp.core.fields import declared
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs.network_columns import confidential
 from bayesdp.mechanisms.graphs.noisy_statistics.frame import (
@@ -23,17 +24,17 @@ from bayesdp.mechanisms.graphs.noisy_statistics.scales import (
     check_weights,
 )
 from bayesdp.networks.network import Network
-from bayesdp.privacy.composition import one_of
 from bayesdp.privacy.guarantee import check_epsilon
-from bayesdp.synthesis.publish import publish
+from bayesdp.synthesis.graphs import GraphSynthesizer
+from bayesdp.synthesis.parameters import by_value
 
-if TYPE_CHECKING:
-    from bayesdp.privacy.ledger import DatasetLedger
-    from bayesdp.release import Release
+
+def _check_degree(name: str, value: Any) -> int:
+    return check_at_least_one(name, value, "or None for any degrees")
 
 
 @dataclass(frozen=True)
-class NoisyStatisticsSynthesizer:
+class NoisyStatisticsSynthesizer(GraphSynthesizer):
     """Release a formula's statistics of a graph, each with noise for how far it can move.
 
     The nodes are public, and so are their labels and the attributes named; who is tied to whom
@@ -82,16 +83,18 @@ class NoisyStatisticsSynthesizer:
     """
 
     formula: str
-    epsilon: float
+    epsilon: float = declared(by_value(check_epsilon))
     delta: float = 0.0
     attributes: Sequence[str] = ()
-    noise: str = "laplace"
+    noise: str = declared(by_value(check_noise), default="laplace")
     weights: Sequence[float] | None = None
-    max_degree: int | None = None
+    max_degree: int | None = declared(_check_degree, optional=True, default=None)
     neighbours: str = "edge"
 
+    variable = "statistic"
+
     def __post_init__(self) -> None:
-        keep(self, epsilon=check_epsilon(self.epsilon))
+        super().__post_init__()
         names = self.attributes
         if isinstance(names, str) or not all(isinstance(name, str) for name in names):
             raise InvalidInput(
@@ -100,63 +103,9 @@ class NoisyStatisticsSynthesizer:
         check_formula(self.formula, names)
         if self.weights is not None:
             keep(self, weights=check_weights(self.formula, self.weights))
-        keep(self, noise=check_noise(self.noise))
         check_noise_delta(self.noise, self.delta)
         keep(self, delta=check_delta(self.delta))
-        if self.max_degree is not None:
-            keep(
-                self,
-                max_degree=check_at_least_one(
-                    "max_degree", self.max_degree, "or None for any degrees"
-                ),
-            )
         check_relation(self.neighbours)
-
-    def release(
-        self,
-        graph: Any,
-        *,
-        copies: int = 1,
-        delta: float | None = None,
-        ledger: DatasetLedger | None = None,
-    ) -> Release:
-        """Draw the noisy statistics; with a ledger, only once their cost is recorded there.
-
-        Parameters
-        ----------
-        graph : Network or networkx graph
-            The confidential graph. Empty and complete ones are allowed.
-        copies : int
-            Number of independent releases. Each has a share of epsilon, and of delta.
-        delta : float, optional
-            Where the promise is stated, in [0, 1). Default: the declaration's own.
-        ledger : DatasetLedger, optional
-            The budget of this graph, under the same neighbours. The graph is checked first, then
-            the guarantee is spent, then the noise is drawn.
-
-        Returns
-        -------
-        Release
-            Its outputs are tuples of numbers; `to_frames` has a row a statistic.
-
-        Raises
-        ------
-        InvalidInput
-            If the graph isn't simple, lacks an attribute, has terms that aren't defined on it, or
-            a node with more than `max_degree` ties; or if there is a ledger and the draws would
-            be seeded. Nothing is spent or drawn then.
-        BudgetExceeded
-            If it costs more than is left in the ledger. Nothing is spent or drawn then.
-        """
-        network = confidential(graph)
-        return publish(
-            one_of(self, copies).mechanism_like(network),
-            network,
-            copies=copies,
-            delta=self.delta if delta is None else delta,
-            variable="statistic",
-            ledger=ledger,
-        )
 
     def mechanism_like(self, example: Any) -> NoisyStatisticsMechanism:
         """The mechanism for graphs on these nodes; the example's ties aren't looked at.

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from bayesdp.checks import check_at_least_one, check_flag
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.guarantee import check_epsilon
+
+
+def by_value(check: Callable[[Any], Any]) -> Callable[[str, Any], Any]:
+    """Turn a check of a value alone into one of a declared field's name and value."""
+    return lambda _, value: check(value)
 
 
 def check_cost(epsilon: Any, prior: Any) -> float | None:
@@ -35,7 +41,8 @@ def check_known(n: Any, public_n: bool) -> None:
         )
 
 
-def check_outside(outside: Any) -> None:
-    """Raise InvalidInput unless it says what is done with records outside the bounds."""
+def check_outside(name: str, outside: Any) -> Any:
+    """Return it if it says what is done with records outside the bounds, else raise."""
     if outside not in ("refuse", "clamp"):
-        raise InvalidInput(f"outside is {quoted(outside)}; it must be 'refuse' or 'clamp'")
+        raise InvalidInput(f"{name} is {quoted(outside)}; it must be 'refuse' or 'clamp'")
+    return outside

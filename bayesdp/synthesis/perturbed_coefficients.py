@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from bayesdp.checks import check_at_least_one, keep, plain
-from bayesdp.mechanisms.base import joint_guarantee
+from bayesdp.checks import check_at_least_one
+from bayesdp.core.fields import declared
 from bayesdp.mechanisms.regression.perturbed_coefficients import PerturbedCoefficientsMechanism
-from bayesdp.mechanisms.regression.perturbed_coefficients_records import gathered
-from bayesdp.privacy.guarantee import Guarantee
+from bayesdp.mechanisms.regression.perturbed_coefficients_records import coefficients, gathered
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
-from bayesdp.synthesis.publish import publish
+from bayesdp.release.manifest import Label
+from bayesdp.synthesis.base import RecordSynthesizer
 
 _ANY_N = 1000  # records, to check what doesn't depend on how many there are
 
 
 @dataclass(frozen=True)
-class PerturbedCoefficientsSynthesizer:
+class PerturbedCoefficientsSynthesizer(RecordSynthesizer):
     """Release the coefficients of a penalised regression of bounded columns, plus Gaussian noise.
 
     `bdp.LinearRegressionModel` or `bdp.LogisticRegressionModel` infers from them what the
@@ -45,6 +47,9 @@ class PerturbedCoefficientsSynthesizer:
     loss : {"linear", "logistic"}
         Of a logistic regression the response is at one of its bounds in every record, and the
         upper counts as 1.
+    clip : bool
+        Whether values out of their bounds are moved to them, each by itself; else such data are
+        refused. The release says which.
 
     Raises
     ------
@@ -69,16 +74,48 @@ class PerturbedCoefficientsSynthesizer:
     penalty: float
     epsilon: float = 1.0
     delta: float = 1e-6
-    copies: int = 1
+    copies: int = declared(check_at_least_one, default=1)
     loss: str = "linear"
+    clip: bool = False
+
+    grouped = False
+    variable = "coefficient"
 
     def __post_init__(self) -> None:
-        plain(self)
-        keep(self, copies=check_at_least_one("copies", self.copies))
-        self._mechanism(_ANY_N)  # whose own checks raise
+        super().__post_init__()
+        _ = self._like  # whose own checks raise
+
+    def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Any]:
+        """Gather what the coefficients of all records, or of their batches, are computed from."""
+        self.check_by(data, by)
+        return {None: gathered(self._like.family, self.loss, data, clip=self.clip)}
+
+    def statistic(self, tally: Any) -> Any:
+        """The coefficients before noise."""
+        return coefficients(tally, self._like.family, self._like.penalty)
+
+    def mechanism(self, known: int, epsilon: Any) -> PerturbedCoefficientsMechanism:
+        """The mechanism of coefficients of so many records."""
+        return PerturbedCoefficientsMechanism.calibrate(
+            epsilon=epsilon,
+            delta=self.delta,
+            copies=self.copies,
+            bounds=self.bounds,
+            response=self.response,
+            penalty=self.penalty,
+            loss=self.loss,
+            n=known,
+            clip=self.clip,
+        )
 
     def release(
-        self, data: Any, *, ledger: DatasetLedger | None = None, clip: bool = False
+        self,
+        data: Any,
+        *,
+        by: Any = None,
+        variable: str | None = None,
+        ledger: DatasetLedger | None = None,
+        clip: bool | None = None,
     ) -> Release:
         """Draw the noisy coefficients; with a ledger, only once their cost is recorded for good.
 
@@ -87,17 +124,12 @@ class PerturbedCoefficientsSynthesizer:
         data : DataFrame, array of shape (n, columns), or iterator of those
             The confidential records; an array has the columns in the order of `bounds`. An iterator
             yields batches of them and is read once.
-        ledger : DatasetLedger, optional
-            The budget of these records, ``ledger.dataset("survey-2026")``. The data are checked
-            first, then the guarantee is spent, then the noise is drawn. What is spent stays spent.
-        clip : bool
-            Whether values out of their bounds are moved to them, each by itself; else such data
-            are refused. The release says which.
-
-        Returns
-        -------
-        Release
-            Its outputs are tuples of coefficients; `to_frames` names them.
+        by : None
+            There are no groups.
+        variable, ledger
+            As for `BetaBinomialSynthesizer`.
+        clip : bool, optional
+            Instead of the declared one.
 
         Raises
         ------
@@ -108,31 +140,10 @@ class PerturbedCoefficientsSynthesizer:
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
-        family = self._mechanism(_ANY_N).family
-        found = gathered(family, self.loss, data, clip=clip)
-        mechanism = self._mechanism(found.n, clip)
-        return publish(
-            mechanism,
-            mechanism.statistic(found),
-            copies=self.copies,
-            delta=self.delta,
-            variable="coefficient",
-            ledger=ledger,
-        )
+        made = self if clip is None else dataclasses.replace(self, clip=clip)
+        return RecordSynthesizer.release(made, data, by=by, variable=variable, ledger=ledger)
 
-    def guarantee(self, n: int) -> Guarantee:
-        """Return the guarantee of a release of n records, before any data are touched."""
-        return joint_guarantee([self._mechanism(n)], self.copies, self.delta)
-
-    def _mechanism(self, n: int, clip: bool = False) -> PerturbedCoefficientsMechanism:
-        return PerturbedCoefficientsMechanism.calibrate(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            copies=self.copies,
-            bounds=self.bounds,
-            response=self.response,
-            penalty=self.penalty,
-            loss=self.loss,
-            n=n,
-            clip=clip,
-        )
+    @cached_property
+    def _like(self) -> PerturbedCoefficientsMechanism:
+        """A mechanism like any other but for n."""
+        return self.mechanism(_ANY_N, self.epsilon)

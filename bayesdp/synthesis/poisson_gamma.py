@@ -8,25 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, check_delta, check_flag, keep, plain
+from bayesdp.checks import check_at_least_one, check_delta, check_flag, keep
+from bayesdp.core.fields import declared
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.counts.poisson_gamma import PoissonGammaMechanism
 from bayesdp.privacy.guarantee import Guarantee
-from bayesdp.privacy.ledger import DatasetLedger
-from bayesdp.release import Release
 from bayesdp.release.manifest import Label
 from bayesdp.synthesis.area_counts import counts_of_areas, expected_by_group
-from bayesdp.synthesis.groups import name_of
-from bayesdp.synthesis.parameters import check_cost
-from bayesdp.synthesis.publish import publish_groups
-from bayesdp.synthesis.tally import groups_name
+from bayesdp.synthesis.base import RecordSynthesizer
+from bayesdp.synthesis.parameters import by_value, check_cost
 
 _LESS = 1 - 1e-6  # so that the parts of groups reach the budget from below
+_Known = tuple[Label, int | None]
+"""A group, and its number of events where that is public."""
 
 
 @dataclass(frozen=True, eq=False)
-class PoissonGammaSynthesizer:
+class PoissonGammaSynthesizer(RecordSynthesizer):
     """Synthesize counts of events by area as independent Poisson-gamma copies (Quick 2021).
 
     Each area's count is drawn from its posterior predictive under a gamma prior around a public
@@ -74,22 +73,20 @@ class PoissonGammaSynthesizer:
 
     epsilon: float | None = None
     expected: Any = None
-    copies: int = 5
+    copies: int = declared(check_at_least_one, default=5)
     total: int | None = None
     prior: Any = None
-    delta: float = 0.0
+    delta: float = declared(by_value(check_delta), default=0.0)
     fixed: bool = True
     public_n: bool = True
 
     def __post_init__(self) -> None:
-        plain(self)
+        super().__post_init__()
         keep(self, epsilon=check_cost(self.epsilon, self.prior))
         check_flag("fixed", self.fixed)
         check_flag("public_n", self.public_n)
         if self.expected is None:
             raise InvalidInput("expected is missing; give each area's expected number of events")
-        keep(self, copies=check_at_least_one("copies", self.copies))
-        keep(self, delta=check_delta(self.delta))
         if self.total is not None:
             if isinstance(given := self.total, Mapping):
                 keep(self, total={k: check_at_least_one("total", given[k]) for k in given})
@@ -106,15 +103,8 @@ class PoissonGammaSynthesizer:
                     "group's"
                 )
 
-    def release(
-        self,
-        data: Any,
-        *,
-        by: Any = None,
-        variable: str | None = None,
-        ledger: DatasetLedger | None = None,
-    ) -> Release:
-        """Draw the copies; with a ledger, only once their cost is recorded there for good.
+    def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Any]:
+        """The events in each area of each group.
 
         Parameters
         ----------
@@ -124,45 +114,24 @@ class PoissonGammaSynthesizer:
             scan of them (`bdp.scan`). With groups, a mapping of each to its own.
         by : array_like, optional
             Each event's group, as long as a sequence of the events' areas.
-        variable : str, optional
-            What was counted. Default: the Series' name, or "value".
-        ledger : DatasetLedger, optional
-            The budget of these events, ``ledger.dataset("deaths-2026")``.
-
-        Returns
-        -------
-        Release
-            `to_frames` has one row an area and its synthetic count.
-
-        Raises
-        ------
-        InvalidInput
-            If there are no events where their number is public, or the areas aren't those of
-            `expected`; or if there is a ledger and the draws would be seeded. Nothing is spent or
-            drawn then.
-        BudgetExceeded
-            If it costs more than is left in the ledger. Nothing is spent or drawn then.
+        name : str
+            Not used: areas have names of their own.
         """
         groups = expected_by_group(self.expected)
         counts = counts_of_areas(groups, data, by)
-        sizes = {label: int(one.sum()) for label, one in counts.items()}
-        if self.public_n and 0 in sizes.values():
+        if self.public_n and not all(map(self.count, counts.values())):
             raise InvalidInput(
                 "data is of no events; there is nothing to release"
-                if None in sizes
+                if None in counts
                 else "a group has no events; where their number is public, leave it out of expected"
             )
-        made = self._mechanisms(sizes)
-        return publish_groups(
-            {label: (made[label], counts[label]) for label in groups},
-            by=None if None in groups else groups_name(data, by),
-            copies=self.copies,
-            delta=self.delta,
-            variable=variable or name_of(data, "value"),
-            ledger=ledger,
-        )
+        return {label: counts[label] for label in groups}
 
-    def guarantee(self, n: Any = None) -> Guarantee:
+    def count(self, tally: Any) -> int:
+        """How many events there are."""
+        return int(tally.sum())
+
+    def guarantee(self, n: int | Mapping[Any, int] | None = None) -> Guarantee:
         """Return the guarantee of a release, before any data are touched.
 
         Parameters
@@ -170,17 +139,19 @@ class PoissonGammaSynthesizer:
         n : int or mapping of label to int, optional
             The number of events (of each group), where it is public.
         """
-        groups = expected_by_group(self.expected)
-        if n is None and self.public_n:
-            raise InvalidInput("n is missing; where it is public, the guarantee depends on it")
-        sizes = n if isinstance(n, Mapping) else dict.fromkeys(groups, n)
-        if set(sizes) != set(groups):
+        groups = self.groups
+        sizes = n if isinstance(n, Mapping) or n is None else dict.fromkeys(groups, n)
+        if sizes is not None and set(sizes) != set(groups):
             raise InvalidInput(f"n is of {list(sizes)}; it must be of {list(groups)}")
-        made = self._mechanisms(sizes)
-        return joint_guarantee([made[label] for label in groups], self.copies, self.delta)
+        return super().guarantee(sizes)
 
-    def _mechanisms(self, sizes: Mapping[Any, int | None]) -> dict[Any, PoissonGammaMechanism]:
-        """Make one mechanism a group, from public numbers alone.
+    @property
+    def groups(self) -> tuple[Label, ...]:
+        """All groups there may be, or None alone."""
+        return tuple(expected_by_group(self.expected))
+
+    def mechanisms(self, known: Mapping[Any, int | None]) -> dict[Label, PoissonGammaMechanism]:
+        """One mechanism a group, from public numbers alone, which together keep to `epsilon`.
 
         Where an event may change group, `joint_guarantee` charges its removal from one and its
         addition to another, more than each group's part: the parts shrink until that is kept to,
@@ -188,26 +159,28 @@ class PoissonGammaSynthesizer:
         """
         share = self.epsilon
         while True:
-            made = {label: self._mechanism(label, n, share) for label, n in sizes.items()}
+            made = {label: self.mechanism((label, n), share) for label, n in known.items()}
             cost = joint_guarantee(list(made.values()), self.copies, self.delta).epsilon
             if self.epsilon is None or share is None or cost <= self.epsilon:
                 return made
             share *= self.epsilon / cost * _LESS
 
-    def _mechanism(self, label: Label, n: int | None, share: float | None) -> PoissonGammaMechanism:
+    def mechanism(self, known: _Known, epsilon: float | None) -> PoissonGammaMechanism:
+        """The mechanism of a group: with the given prior, or the weakest that keeps `epsilon`."""
+        label, n = known
         areas, expected = expected_by_group(self.expected)[label]
         total = self.total[label] if isinstance(self.total, Mapping) else self.total
-        known: dict[str, Any] = {"n": n if self.public_n else None, "areas": areas}
-        known |= {"total": (total or n) if self.fixed else None, "expected": expected}
+        public: dict[str, Any] = {"n": n, "areas": areas, "expected": expected}
+        public |= {"total": (total or n) if self.fixed else None}
         prior = self.prior
         if np.ndim(prior) and len(prior) == len(expected):
             prior = np.where(np.array(expected) > 0, prior, 0.0)
-        if share is None:
-            return PoissonGammaMechanism(prior=prior, **known)
+        if epsilon is None:
+            return PoissonGammaMechanism(prior=prior, **public)
         return PoissonGammaMechanism.calibrate(
-            epsilon=share,
+            epsilon=epsilon,
             copies=self.copies,
             delta=self.delta,
             proportions=None if np.ndim(prior) == 0 else prior,
-            **known,
+            **public,
         )

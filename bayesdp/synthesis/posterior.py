@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesdp.checks import as_float, check_at_least_one, keep, plain
+from bayesdp.checks import as_float, check_at_least_one, keep
+from bayesdp.core.fields import declared
 from bayesdp.engines.draws import Draws, import_arviz
 from bayesdp.engines.pymc.sampling import sample, without_notices
 from bayesdp.errors import EngineFailed, InvalidInput, quoted
@@ -22,6 +23,7 @@ from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.private_folder import sweep
 from bayesdp.release import Release
+from bayesdp.synthesis.base import Synthesizer
 from bayesdp.synthesis.censor.model import (
     Censored,
     censored,
@@ -31,7 +33,8 @@ from bayesdp.synthesis.censor.model import (
     is_discrete,
     traced,
 )
-from bayesdp.synthesis.publish import spend_first
+from bayesdp.synthesis.parameters import by_value
+from bayesdp.synthesis.publish import pay_then_draw
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -48,7 +51,7 @@ _LEAST_ESS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class PosteriorSynthesizer:
+class PosteriorSynthesizer(Synthesizer):
     """Synthesize the observed variables of a PyMC model from its censored posterior.
 
     Each copy is one draw of the parameters from the posterior of ``censor(model)`` at
@@ -102,28 +105,24 @@ class PosteriorSynthesizer:
     """
 
     model: pm.Model
-    epsilon: float
-    copies: int = 1
+    epsilon: float = declared(by_value(check_epsilon))
+    copies: int = declared(check_at_least_one, default=1)
     neighbours: str = "add_remove"
     center: float | None = None
     weights: ArrayLike | None = None
     engine: str = "pymc"
-    size: int | None = None
+    size: int | None = declared(check_at_least_one, optional=True, default=None)
     record_dim: str | None = None
     covariates: Mapping[str, ArrayLike] | None = None
     grid_bounds: Mapping[str, tuple[float, float]] | None = None
     grid_size: int | Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
-        plain(self)
-        keep(self, epsilon=check_epsilon(self.epsilon))
-        keep(self, copies=check_at_least_one("copies", self.copies))
+        super().__post_init__()
         relation = check_relation(self.neighbours)
         if self.center is not None and not math.isfinite(as_float(self.center)):
             raise InvalidInput(f"center is {quoted(self.center)}; it must be a finite number")
-        if self.size is not None:
-            keep(self, size=check_at_least_one("size", self.size))
-        elif relation is Neighbours.ADD_REMOVE:
+        if self.size is None and relation is Neighbours.ADD_REMOVE:
             raise InvalidInput(
                 "size is missing; under add/remove-one the number of records is confidential, so "
                 "choose a public number of synthetic ones"
@@ -176,15 +175,16 @@ class PosteriorSynthesizer:
             tuple(predictor.columns),
             None if isinstance(source, Censored) else source.grid,
         )
-        if ledger is not None:
-            spend_first(ledger, [mechanism], self.copies)
-        with without_notices():
+
+        @without_notices()
+        def draw() -> dict[None, list[Any]]:
             points = (
                 self._points(source) if isinstance(source, Censored) else source.draw(self.copies)
             )
-            tables = [predictor.draw(point) for point in points]
-        return Release.of_groups(
-            {None: (mechanism, tables)}, by=None, variable="record", origin="bayesdp"
+            return {None: [predictor.draw(point) for point in points]}
+
+        return pay_then_draw(
+            {None: mechanism}, draw, copies=self.copies, variable="record", ledger=ledger
         )
 
     def _chains(self) -> Censored:

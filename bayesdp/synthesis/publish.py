@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bayesdp.checks import check_at_least_one
@@ -86,13 +86,35 @@ def publish_groups(
         label: (mechanism, mechanism.check_statistic(statistic))
         for label, (mechanism, statistic) in parts.items()
     }
+
+    def draw() -> dict[Any, list[Any]]:
+        return {
+            label: list(mechanism.release(statistic, copies))
+            for label, (mechanism, statistic) in checked.items()
+        }
+
+    made = {label: mechanism for label, (mechanism, _) in parts.items()}
+    return pay_then_draw(
+        made, draw, by=by, copies=copies, delta=delta, variable=variable, ledger=ledger
+    )
+
+
+def pay_then_draw(
+    mechanisms: Mapping[Any, Mechanism],
+    draw: Callable[[], Mapping[Any, Sequence[Any]]],
+    *,
+    by: str | None = None,
+    copies: int = 1,
+    delta: float = 0.0,
+    variable: str = "value",
+    ledger: DatasetLedger | None = None,
+) -> Release:
+    """Release what `draw` draws of checked data, for each label, once it is paid for."""
     if ledger is not None:
-        spend_first(ledger, [mechanism for mechanism, _ in parts.values()], copies, delta)
-    drawn = {
-        label: (mechanism, list(mechanism.release(statistic, copies)))
-        for label, (mechanism, statistic) in checked.items()
-    }
-    return Release.of_groups(drawn, by=by, variable=variable, delta=delta, origin="bayesdp")
+        spend_first(ledger, list(mechanisms.values()), copies, delta)
+    drawn = draw()
+    parts = {label: (mechanism, drawn[label]) for label, mechanism in mechanisms.items()}
+    return Release.of_groups(parts, by=by, variable=variable, delta=delta, origin="bayesdp")
 
 
 def spend_first(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bayesdp.checks import keep, plain
-from bayesdp.mechanisms.families.base import Sums, added_up
+from bayesdp.checks import keep
+from bayesdp.mechanisms.counts.cells import Axis
+from bayesdp.mechanisms.families.base import Sums
 from bayesdp.mechanisms.modips.sequential.counts import (
     columns_of,
     declared_axes,
@@ -19,20 +20,14 @@ from bayesdp.mechanisms.modips.sequential.layout import check_steps, layouts_of
 from bayesdp.mechanisms.modips.sequential.mechanism import SequentialModipsMechanism
 from bayesdp.mechanisms.modips.sequential.steps import Step
 from bayesdp.privacy.guarantee import Guarantee
-from bayesdp.privacy.ledger import DatasetLedger
-from bayesdp.release import Release
+from bayesdp.synthesis.base import RecordSynthesizer
 from bayesdp.synthesis.parameters import check_known, check_size
-from bayesdp.synthesis.publish import publish
-from bayesdp.synthesis.tally import typed
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _ANY_N = 1000  # records, to check what doesn't depend on how many there are
 
 
 @dataclass(frozen=True)
-class SequentialModipsSynthesizer:
+class SequentialModipsSynthesizer(RecordSynthesizer):
     """Synthesize whole tables, privately, from a sequence of conditional models.
 
     Every copy has all columns of all steps, and records of its own. What a step's columns depend
@@ -105,60 +100,44 @@ class SequentialModipsSynthesizer:
     delta: float = 0.0
     clip: bool = False
 
+    grouped = False
+    variable = "value"
+
     def __post_init__(self) -> None:
-        plain(self)
+        super().__post_init__()
         object.__setattr__(self, "steps", check_steps(self.steps))
         keep(self, size=check_size(self.size, self.public_n))
-        self._mechanism(_ANY_N if self.public_n else None)  # whose own checks raise
+        known = _ANY_N if self.public_n else None
+        self.mechanism(known, self.epsilon)  # whose own checks raise
 
-    def release(
-        self, data: pd.DataFrame | Iterator[pd.DataFrame], *, ledger: DatasetLedger | None = None
-    ) -> Release:
-        """Draw the copies; with a ledger, only once their cost is recorded there for good.
-
-        Parameters
-        ----------
-        data : DataFrame, Scan, or iterator of DataFrames
-            The confidential records, in memory or in files (`bdp.scan`); columns of no step aren't
-            read. An iterator yields batches of them and is read once.
-        ledger : DatasetLedger, optional
-            The budget of these records, ``ledger.dataset("survey-2026")``. The data are checked
-            first, then the guarantee is spent, then the copies are drawn. What is spent stays
-            spent, even if this process is killed before the release is saved.
-
-        Returns
-        -------
-        Release
-
-        Raises
-        ------
-        InvalidInput
-            If the data are empty where n is public, missing somewhere, outside the bounds (unless
-            `clip`), or have labels that aren't listed; or if there is a ledger and the draws would
-            be seeded. Nothing is spent or drawn then.
-        BudgetExceeded
-            If it costs more than is left in the ledger. Nothing is spent or drawn then.
-        """
+    def tally(self, records: Any) -> Sums:
+        """Sum over a DataFrame; columns of no step aren't read."""
         layouts = layouts_of(self.steps)
+        return sums_of_columns(layouts, *columns_of(layouts, records, clip=self.clip))
 
-        def sums_of_batch(batch: Any) -> Sums:
-            return sums_of_columns(layouts, *columns_of(layouts, batch, clip=self.clip))
+    def empty(self) -> Sums:
+        """The sums of no records."""
+        return self.tally(no_records(layouts_of(self.steps)))
 
-        sums = added_up(
-            typed(data, declared_axes(layouts)),
-            sums_of_batch,
-            None if self.public_n else no_records(layouts),
-        )
-        n = sums.n if self.public_n else None
-        return publish(
-            self._mechanism(n),
-            statistic_of(layouts, sums, n),
-            copies=self.copies,
+    def statistic(self, tally: Sums) -> Any:
+        """The joint statistic of all steps, from sums."""
+        return statistic_of(layouts_of(self.steps), tally, self.known(tally))
+
+    def mechanism(self, known: int | None, epsilon: Any) -> SequentialModipsMechanism:
+        """The mechanism of a table of so many records; None if that is confidential."""
+        return SequentialModipsMechanism.calibrate(
+            epsilon=epsilon,
             delta=self.delta,
-            ledger=ledger,
+            copies=self.copies,
+            weights=self.weights,
+            noise=self.noise,
+            steps=self.steps,
+            size=self.size or known,
+            n=known,
+            clip=self.clip,
         )
 
-    def guarantee(self, n: int | None = None) -> Guarantee:
+    def guarantee(self, n: Any = None) -> Guarantee:
         """Return the guarantee of a release, before any data are touched.
 
         Parameters
@@ -167,17 +146,9 @@ class SequentialModipsSynthesizer:
             The public number of records; not where it is confidential.
         """
         check_known(n, self.public_n)
-        return self._mechanism(n).guarantee(copies=self.copies, delta=self.delta)
+        return super().guarantee(n)
 
-    def _mechanism(self, n: int | None) -> SequentialModipsMechanism:
-        return SequentialModipsMechanism.calibrate(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            copies=self.copies,
-            weights=self.weights,
-            noise=self.noise,
-            steps=self.steps,
-            size=self.size or n,
-            n=n,
-            clip=self.clip,
-        )
+    @property
+    def axes(self) -> list[Axis]:
+        """The columns of all steps."""
+        return declared_axes(layouts_of(self.steps))

@@ -1,11 +1,14 @@
-"""Tables of counts, one a group, from confidential records or their counts."""
+"""Tables of counts, one a group, from confidential records or their counts.
+
+What is `made` is a synthesizer of tables, which says how its cells, groups and n are declared.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from operator import add
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,34 +22,6 @@ from bayesdp.synthesis.scan import Scan
 from bayesdp.synthesis.tally import tallied, typed
 
 Tables = dict[Label, NDArray[np.int64]]
-
-
-class Tabulated(Protocol):
-    """A synthesizer of tables, by what it declares of their cells, their groups and n."""
-
-    @property
-    def categories(self) -> Mapping[str, Sequence[Any]] | None:
-        """Values of the categorical columns."""
-
-    @property
-    def bounds(self) -> Any:
-        """Bounds of the real columns."""
-
-    @property
-    def bins(self) -> Any:
-        """Intervals that these are cut into."""
-
-    @property
-    def outside(self) -> str:
-        """Treatment of records out of bounds."""
-
-    @property
-    def public_n(self) -> bool:
-        """True if n is public."""
-
-    @property
-    def groups(self) -> Sequence[Any] | None:
-        """All groups there may be."""
 
 
 def declared_axes(
@@ -66,13 +41,15 @@ def declared_axes(
             f"bins is {quoted(bins)}; give the number of intervals of the bounded columns, or "
             "their edges"
         )
-    if names is None:
-        names = list(bounds) if isinstance(bounds, Mapping) else [f"{k}" for k in range(len(pairs))]
+    if isinstance(bounds, Mapping):
+        names = list(bounds)  # whatever the order of a file's columns
+    elif names is None:
+        names = [f"{k}" for k in range(len(pairs))]
     return make_axes(names, bounds, categories or {}, bins if pairs else 1, 2)
 
 
 def tabulated(
-    made: Tabulated, data: Any, counts: Any, by: Any, name: str
+    made: Any, data: Any, counts: Any, by: Any, name: str
 ) -> tuple[tuple[Axis, ...] | None, Tables]:
     """Return the cells, where named, and each group's counts: of records, or as given."""
     if (data is None) == (counts is None):
@@ -84,9 +61,7 @@ def tabulated(
     return _given_counts(made, counts, name)
 
 
-def _counts_by_group(
-    made: Tabulated, data: Any, by: Any, name: str
-) -> tuple[tuple[Axis, ...], Tables]:
+def _counts_by_group(made: Any, data: Any, by: Any, name: str) -> tuple[tuple[Axis, ...], Tables]:
     """Return the cells, and each group's counts of its records."""
     if made.bounds is None and not made.categories:
         raise InvalidInput("categories is missing; list the columns' labels, or give counts")
@@ -116,7 +91,7 @@ def _counts_by_group(
     return axes, tables
 
 
-def _counts(made: Tabulated, axes: tuple[Axis, ...], named: Mapping[str, Any], by: Any) -> Tables:
+def _counts(made: Any, axes: tuple[Axis, ...], named: Mapping[str, Any], by: Any) -> Tables:
     """Count records in memory, by their columns."""
     columns = list(named.values())
     clamp = made.outside == "clamp"
@@ -129,9 +104,7 @@ def _counts(made: Tabulated, axes: tuple[Axis, ...], named: Mapping[str, Any], b
     return dict(zip(order, whole.reshape(len(order), -1), strict=True))
 
 
-def _given_counts(
-    made: Tabulated, counts: Any, name: str
-) -> tuple[tuple[Axis, ...] | None, Tables]:
+def _given_counts(made: Any, counts: Any, name: str) -> tuple[tuple[Axis, ...] | None, Tables]:
     """Return the cells, where they have names, and the counts given of each group."""
     pairs = check_bounds(made.bounds)[1]
     names = (
@@ -168,6 +141,6 @@ def _flat(counts: Any, axes: tuple[Axis, ...] | None) -> NDArray[np.int64]:
     return given.astype(np.int64).ravel()
 
 
-def _complete(made: Tabulated, tables: Tables, empty: NDArray[np.int64]) -> Tables:
+def _complete(made: Any, tables: Tables, empty: NDArray[np.int64]) -> Tables:
     """Return all listed groups, also those without records, in the listed order."""
     return complete_groups(tables, empty, made.groups, public_n=made.public_n, size=np.sum)

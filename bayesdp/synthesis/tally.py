@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bayesdp.errors import InvalidInput
@@ -45,7 +46,7 @@ def tallied(
 
     Parameters
     ----------
-    data : Scan, or records in memory
+    data : Scan, records in memory, or iterator of batches of them
     tally : callable
         Of records and their groups, which are None without: a mapping of each group, or None.
     add : callable
@@ -58,8 +59,22 @@ def tallied(
     Raises
     ------
     InvalidInput
-        If a scan has no record and `empty` isn't given, or `by` is given with one.
+        If a scan has no record and `empty` isn't given, or `by` is given with one or with batches.
     """
+
+    def plus(first: dict[Any, T], second: dict[Any, T]) -> dict[Any, T]:
+        both = dict(first)
+        for label, one in second.items():
+            both[label] = add(both[label], one) if label in both else one
+        return both
+
+    if isinstance(data, Iterator):
+        if by is not None:
+            raise InvalidInput(
+                "by is given with batches; give all records at once, bdp.scan(..., by='region'), "
+                "or no groups"
+            )
+        return _found(reduce(plus, (dict(tally(batch, None)) for batch in data), {}), empty)
     if not isinstance(data, Scan):
         return dict(tally(data, by))
     if by is not None:
@@ -72,18 +87,20 @@ def tallied(
             return {}
         return dict(tally(batch[list(data.columns)], None if data.by is None else batch[data.by]))
 
-    def plus(first: dict[Any, T], second: dict[Any, T]) -> dict[Any, T]:
-        both = dict(first)
-        for label, one in second.items():
-            both[label] = add(both[label], one) if label in both else one
-        return both
-
     found = data.added(of_batch, plus) or {}
-    if not found:
-        if empty is None:
-            raise InvalidInput("data is empty; there is nothing to release")
-        return {} if data.by else {None: empty}
+    if not found and data.by and empty is not None:
+        return {}
+    found = _found(found, empty)
     return {label: found[label] for label in sorted_labels(found)}
+
+
+def _found(found: dict[Any, T], empty: T | None) -> dict[Any, T]:
+    """Return what was found, or under None what no record makes."""
+    if found:
+        return found
+    if empty is None:
+        raise InvalidInput("data is empty; there is nothing to release")
+    return {None: empty}
 
 
 def groups_name(data: Any, by: Any) -> str:

@@ -6,17 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bayesdp.checks import plain
 from bayesdp.mechanisms.graphs.truncated_statistics import TruncatedStatisticsMechanism
 from bayesdp.networks.network import Network, as_network
-from bayesdp.privacy.composition import one_of
-from bayesdp.privacy.ledger import DatasetLedger
-from bayesdp.release import Release
-from bayesdp.synthesis.publish import publish
+from bayesdp.synthesis.graphs import GraphSynthesizer
 
 
 @dataclass(frozen=True)
-class TruncatedStatisticsSynthesizer:
+class TruncatedStatisticsSynthesizer(GraphSynthesizer):
     """Release statistics of an undirected graph's degrees, hiding all ties of each node.
 
     Ties are first cut, in the order of the nodes' labels, so that no node has more than
@@ -62,8 +58,12 @@ class TruncatedStatisticsSynthesizer:
     weights: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
-        plain(self)
+        super().__post_init__()
         self.mechanism_like()
+
+    def statistic(self, graph: Any) -> Network:
+        """The confidential graph as it is."""
+        return as_network(graph)
 
     def mechanism_like(self, example: Any = None) -> TruncatedStatisticsMechanism:
         """The mechanism for graphs with as many nodes as a network; any, if given an output."""
@@ -73,34 +73,3 @@ class TruncatedStatisticsSynthesizer:
         return TruncatedStatisticsMechanism(
             self.formula, self.epsilon, self.max_degree, weights, nodes
         )
-
-    def release(
-        self,
-        graph: Any,
-        copies: int = 1,
-        delta: float = 0.0,
-        ledger: DatasetLedger | None = None,
-    ) -> Release:
-        """Draw the noisy statistics; with a ledger, only once their cost is recorded there.
-
-        Parameters
-        ----------
-        graph : Network or networkx graph
-            Confidential but for its nodes and their labels; undirected.
-        copies : int
-            Independent outputs. Each has a share of epsilon.
-        delta : float
-            Where the promise is stated; none is needed.
-        ledger : DatasetLedger, optional
-            The graph's budget.
-
-        Raises
-        ------
-        InvalidInput
-            If the graph is directed, or its nodes' labels have no order.
-        BudgetExceeded
-            If it costs more than is left in the ledger. Nothing is spent or drawn then.
-        """
-        network = as_network(graph)
-        mechanism = one_of(self, copies).mechanism_like(network)
-        return publish(mechanism, network, copies=copies, delta=delta, ledger=ledger)

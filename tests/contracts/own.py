@@ -56,7 +56,7 @@ class NoisyCountMechanism(ext.Mechanism):
 
 
 @dataclass(frozen=True)
-class NoisyCountSynthesizer(ext.Synthesizer):
+class NoisyCountSynthesizer(ext.RecordSynthesizer):
     """Release a noisy count of 0/1 records, or of those of each group, a few times."""
 
     epsilon: float

@@ -67,7 +67,7 @@ def test_a_release_has_the_bits_of_that_in_memory(shares, path, on_disk):
     right_law = [*law(posterior), posterior.lipschitz]
     on_disk()
     scanned = bdp.scan(path, "share", rows=ROWS)
-    assert isinstance(made._statistic(scanned), StoredRecords)
+    assert isinstance(made.tally(scanned), StoredRecords)
     with bdp.reproducible(5):
         found = made.release(scanned, size=200)
     assert found.parts == right.parts
@@ -84,7 +84,7 @@ def test_so_it_has_with_public_weights(shares, path, on_disk):
     with bdp.reproducible(5):
         right = made.release(shares, size=50)
     scanned = bdp.scan(path, "share", rows=ROWS)
-    statistic = made._statistic(scanned)
+    statistic = made.tally(scanned)
     assert isinstance(statistic, StoredRecords)
     assert np.array_equal(statistic.weights[0:5000], PUBLIC(np.sort(shares)))
     with bdp.reproducible(5):
@@ -112,7 +112,7 @@ def test_other_sources(shares, tmp_path, monkeypatch, kind):
         wanted = shares[shares < 0.99].clip(1e-30).astype(np.float32)
         source = pyarrow.dataset.dataset(pa.table({"share": wanted}))
     scanned = bdp.scan(source, "share", rows=ROWS)
-    assert isinstance(made._statistic(scanned), StoredRecords)
+    assert isinstance(made.tally(scanned), StoredRecords)
     with bdp.reproducible(5):
         right = made.release(wanted, size=50)
     with bdp.reproducible(5):
@@ -125,7 +125,7 @@ def test_one_record(run, monkeypatch):
     one = bdp.scan(pyarrow.dataset.dataset(pa.table({"y": [0.3]})), "y")
     for weights in (None, PUBLIC):
         made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0, weights=weights)
-        assert isinstance(made._statistic(one), StoredRecords) == (run == 1)
+        assert isinstance(made.tally(one), StoredRecords) == (run == 1)
         with bdp.reproducible(5):
             right = made.release([0.3], size=5)
         with bdp.reproducible(5):
@@ -143,16 +143,14 @@ def test_what_needs_all_records_in_memory_has_them_there(shares, path, monkeypat
         with bdp.reproducible(5):
             assert made.release(scanned, size=5).parts == right.parts
     by_chains = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0, engine="pymc")
-    assert np.array_equal(by_chains._statistic(scanned), shares)
+    assert np.array_equal(by_chains.tally(scanned), shares)
 
 
 def test_the_weights_must_be_the_mechanisms(path, monkeypatch):
     monkeypatch.setattr(disk_sort, "_RUN", 1000)
     scanned = bdp.scan(path, "share")
-    plain = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0)._statistic(scanned)
-    weighted = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0, weights=PUBLIC)._statistic(
-        scanned
-    )
+    plain = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0).tally(scanned)
+    weighted = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0, weights=PUBLIC).tally(scanned)
     other = bdp.synthesizers.PublicWeights(1.0, PUBLIC.phi, PUBLIC.lam)
     for weights, statistic in (
         (None, weighted),

@@ -122,17 +122,17 @@ def test_epsilon_by_enumeration_over_data_sets(relation: str, columns: int, monk
 
 def _counts(made: Any, data: Any) -> np.ndarray:
     """The statistic that a release is drawn from: what its mechanism is given."""
-    from bayesdp.synthesis import histogram
+    from bayesdp.synthesis import base
 
     seen = []
-    real = histogram.publish
+    real = base.publish_groups
 
-    def spy(mechanism: Any, statistic: Any, **options: Any) -> Any:
-        seen.append(statistic)
-        return real(mechanism, statistic, **options)
+    def spy(parts: Any, **options: Any) -> Any:
+        seen.extend(statistic for _, statistic in parts.values())
+        return real(parts, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(histogram, "publish", spy)
+        patch.setattr(base, "publish_groups", spy)
         made.release(data)
     return seen[0]
 

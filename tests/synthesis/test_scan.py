@@ -264,3 +264,13 @@ def test_what_scans_are_not_for(people, tmp_path):
     listed = bdp.BetaBinomialSynthesizer(epsilon=1.0, size=10, public_n=False, groups=("f", "m"))
     with pytest.raises(bdp.errors.InvalidInput, match="groups is given, but by is not"):
         listed.release(bdp.scan(tmp_path / "p.parquet", "votes"))
+
+
+@pytest.mark.parametrize(
+    "synthesizer",
+    [bdp.DirichletMultinomialSynthesizer, bdp.synthesizers.PerturbedHistogramSynthesizer],
+)
+def test_columns_keep_their_names_whatever_their_order_in_the_file(synthesizer, people, source):
+    bounds = {"age": (0, 100), "income": (0, 200)}
+    made = synthesizer(1.0, copies=1, bounds=bounds, bins=2)
+    same(made, bdp.scan(source, ["income", "age"], rows=ROWS), people[["income", "age"]])

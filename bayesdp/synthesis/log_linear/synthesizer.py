@@ -5,34 +5,34 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta, keep
+from bayesdp.checks import check_at_least_one, check_delta
+from bayesdp.core.fields import declared
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.counts.cells import Axis, points_in, shape_of
 from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginalsMechanism
 from bayesdp.mechanisms.randomness import generator_of
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
-from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.release import Part, Release
+from bayesdp.release.manifest import Label
+from bayesdp.synthesis.contingency import Cells, Table, TableSynthesizer
 from bayesdp.synthesis.log_linear.fit import fit_log_linear
-from bayesdp.synthesis.parameters import check_outside
-from bayesdp.synthesis.publish import publish_groups
-from bayesdp.synthesis.structural_zeros import check_possible, zero_masks
-from bayesdp.synthesis.table_counts import declared_axes, tabulated
-from bayesdp.synthesis.tally import groups_name
+from bayesdp.synthesis.parameters import by_value, check_outside
+from bayesdp.synthesis.structural_zeros import zero_masks
+from bayesdp.synthesis.table_counts import declared_axes
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
-class LogLinearSynthesizer:
+class LogLinearSynthesizer(TableSynthesizer):
     """Synthesize a table with many cells by a hierarchical log-linear model of its marginals.
 
     The release holds the noisy counts of the marginals (`NoisyMarginalsMechanism`), so that the
@@ -82,95 +82,54 @@ class LogLinearSynthesizer:
     50
     """
 
-    epsilon: float
+    epsilon: float = declared(by_value(check_epsilon))
     marginals: Sequence[Sequence[str]] = ()
     categories: Mapping[str, Sequence[Any]] | None = None
     bounds: Any = None
     bins: Any = None
-    outside: str = "refuse"
+    outside: str = declared(check_outside, default="refuse")
     noise: str = "laplace"
-    delta: float = 0.0
-    copies: int = 1
+    delta: float = declared(by_value(check_delta), default=0.0)
+    copies: int = declared(check_at_least_one, default=1)
     neighbours: str = "add_remove"
     zeros: Any = None
     groups: Sequence[Any] | None = None
 
+    variable = "value"
+
     def __post_init__(self) -> None:
-        keep(self, epsilon=check_epsilon(self.epsilon))
-        keep(self, copies=check_at_least_one("copies", self.copies))
-        keep(self, delta=check_delta(self.delta))
-        check_outside(self.outside)
-        self._mechanism()
+        super().__post_init__()
+        _ = self._like  # whose own checks raise
 
-    def release(
-        self,
-        data: Any = None,
-        *,
-        counts: Any = None,
-        by: Any = None,
-        variable: str | None = None,
-        ledger: DatasetLedger | None = None,
-    ) -> Release:
-        """Draw the noisy marginals; with a ledger, only once their cost is recorded there for good.
+    def statistic(self, tally: Table) -> Any:
+        """The counts of all marginals."""
+        return tuple(self._like.statistic(tally.counts).tolist())
 
-        Parameters
-        ----------
-        data : DataFrame or Scan, optional
-            The confidential records: the declared columns and no others.
-        counts : array of int, or mapping of label to one, optional
-            Instead of `data`, the number of records in each cell of the whole table.
-        by : array_like, optional
-            Each record's group, as long as `data`.
-        variable : str, optional
-            What was counted. Default: "value".
-        ledger : DatasetLedger, optional
-            The budget of these records, ``ledger.dataset("survey-2026")``.
-
-        Returns
-        -------
-        Release
-            `to_frames` has one row a cell of a marginal, and its noisy count.
-
-        Raises
-        ------
-        InvalidInput
-            If the data are empty, missing somewhere, have other columns, or values outside the
-            bounds, the categories or what is possible; or the groups don't fit. Nothing is spent
-            or drawn then.
-        BudgetExceeded
-            If it costs more than is left in the ledger. Nothing is spent or drawn then.
-        """
-        tables = tabulated(self, data, counts, by, "value")[1]
-        axes = self._axes()
-        masks = zero_masks(self.zeros, axes, shape_of(axes))
-        for one in tables.values():
-            check_possible(one, masks)
-        made = self._mechanism()
-        parts = {}
-        for label, one in tables.items():
-            own = dataclasses.replace(made, n=int(one.sum())) if self.public_n else made
-            parts[label] = (own, tuple(own.statistic(one).tolist()))
-        return publish_groups(
-            parts,
-            by=None if None in tables else groups_name(data, by),
-            copies=self.copies,
-            delta=self.delta,
-            variable=variable or "value",
-            ledger=ledger,
-        )
+    def mechanisms(self, known: Mapping[Any, Cells]) -> dict[Label, NoisyMarginalsMechanism]:
+        """One mechanism a group, alike but for n."""
+        made = self._like
+        return {
+            label: made if one.n is None else dataclasses.replace(made, n=one.n)
+            for label, one in known.items()
+        }
 
     @property
     def public_n(self) -> bool:
         """True if the number of records (in each group) is public: under replace-one."""
         return check_neighbours(self.neighbours) is Neighbours.REPLACE_ONE
 
-    def guarantee(self) -> Guarantee:
-        """Return the guarantee of a release, before any data are touched."""
-        made = self._mechanism()
-        if self.public_n:
-            made = dataclasses.replace(made, n=1)  # any other has the same promise
-        groups = len(self.groups or (None,))
-        return joint_guarantee([made] * groups, self.copies, self.delta)
+    def guarantee(self, n: Any = None) -> Guarantee:
+        """Return the guarantee of a release, before any data are touched.
+
+        Parameters
+        ----------
+        n : int, or mapping of label to int, optional
+            Not needed: it is the same for any number of records.
+        """
+        axes = self._axes()
+        sizes = self.sizes(1 if n is None and self.public_n else n)
+        shape = shape_of(axes)
+        return self.promise({label: Cells(one, axes, shape) for label, one in sizes.items()})
 
     @staticmethod
     def fitted(release: Release) -> list[NDArray[np.float64]]:
@@ -229,7 +188,9 @@ class LogLinearSynthesizer:
             )
         return axes
 
-    def _mechanism(self) -> NoisyMarginalsMechanism:
+    @cached_property
+    def _like(self) -> NoisyMarginalsMechanism:
+        """The mechanism of any group, but for its n where that is public."""
         return NoisyMarginalsMechanism.calibrate(
             epsilon=self.epsilon,
             copies=self.copies,

@@ -1,0 +1,103 @@
+"""Base of synthesizers of graphs, whose copies are told at the release."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from bayesdp.mechanisms.base import Mechanism, joint_guarantee
+from bayesdp.mechanisms.graphs.network_columns import confidential
+from bayesdp.networks.network import Network
+from bayesdp.privacy.composition import one_of
+from bayesdp.privacy.guarantee import Guarantee
+from bayesdp.privacy.ledger import DatasetLedger
+from bayesdp.release import Release
+from bayesdp.synthesis.base import Synthesizer
+from bayesdp.synthesis.publish import publish
+
+
+class GraphSynthesizer(Synthesizer):
+    """Base of synthesizers of graphs, which release one graph and have no groups.
+
+    Its fields have `epsilon`, of all copies together. It writes `mechanism_like`, by which graphs
+    on the same nodes are released, and inherits `release` and `guarantee`.
+    """
+
+    variable: ClassVar[str] = "value"
+    """Name of what is released."""
+    usual_copies: ClassVar[int] = 1
+    """Copies of a release that isn't told how many."""
+
+    def mechanism_like(self, example: Any) -> Mechanism:
+        """The mechanism for graphs on the nodes of this one, whose ties aren't looked at."""
+        raise NotImplementedError
+
+    def statistic(self, graph: Any) -> Network:
+        """The confidential graph that the mechanism takes: here in the order of nodes' labels."""
+        return confidential(graph)
+
+    def release(
+        self,
+        graph: Any,
+        copies: int | None = None,
+        delta: float | None = None,
+        ledger: DatasetLedger | None = None,
+    ) -> Release:
+        """Draw the copies; with a ledger, only once their cost is recorded there for good.
+
+        Parameters
+        ----------
+        graph : Network or networkx graph
+            Its ties are confidential; its nodes and their labels are public.
+        copies : int, optional
+            Independent outputs, each with a share of epsilon. Default: `usual_copies`.
+        delta : float, optional
+            Where the promise is stated, in [0, 1). Default: the declared one, or 0.
+        ledger : DatasetLedger, optional
+            The budget of this graph, ``ledger.dataset("friendships-2026")``, under the promise's
+            neighbours. The graph is checked first, then the guarantee is spent, then the copies
+            are drawn. What is spent stays spent.
+
+        Returns
+        -------
+        Release
+
+        Raises
+        ------
+        InvalidInput
+            If it isn't a graph that the mechanism takes, or there is a ledger and the draws would
+            be seeded. Nothing is spent or drawn then.
+        BudgetExceeded
+            If it costs more than is left in the ledger. Nothing is spent or drawn then.
+        """
+        network, copies = self.statistic(graph), self._copies(copies)
+        return publish(
+            one_of(self, copies).mechanism_like(graph),
+            network,
+            copies=copies,
+            delta=self._delta(delta),
+            variable=self.variable,
+            ledger=ledger,
+        )
+
+    def guarantee(
+        self, example: Any, copies: int | None = None, delta: float | None = None
+    ) -> Guarantee:
+        """Return the guarantee of a release of such a graph, before any ties are looked at.
+
+        Parameters
+        ----------
+        example : Network or networkx graph
+            One on the same nodes.
+        copies, delta
+            As for `release`.
+        """
+        copies = self._copies(copies)
+        made = one_of(self, copies).mechanism_like(example)
+        return joint_guarantee([made], copies, self._delta(delta))
+
+    def _copies(self, copies: int | None) -> int:
+        return self.usual_copies if copies is None else copies
+
+    def _delta(self, delta: float | None) -> float:
+        own: float = getattr(self, "delta", 0.0)
+        return own if delta is None else delta
