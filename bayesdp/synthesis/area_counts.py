@@ -81,8 +81,8 @@ def _scanned(groups: Mapping[Label, Expected], data: Scan, by: Any) -> dict[Labe
     nothing = np.zeros(len(groups[None][1]), dtype=np.int64) if None in groups else np.zeros(0)
     areas = dict.fromkeys(area for names, _ in groups.values() for area in names or ())
     known = typed(data, [Axis(column, categories=tuple(areas))], [*groups])
-    found = tallied(known, tally, operator.add, by, nothing)
-    return found or {label: np.zeros(len(e), dtype=np.int64) for label, (_, e) in groups.items()}
+    counts = tallied(known, tally, operator.add, by, nothing)
+    return counts or {label: np.zeros(len(e), dtype=np.int64) for label, (_, e) in groups.items()}
 
 
 def _split(groups: Mapping[Label, Expected], data: Any, by: Any) -> dict[Label, NDArray[np.int64]]:

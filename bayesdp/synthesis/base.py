@@ -142,22 +142,22 @@ class RecordSynthesizer(Synthesizer):
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
         name = variable or self.variable or name_of(data, "value")
-        found = self.tallies(data, by, name)
-        return self.publish(found, by=groups_name(data, by), variable=name, ledger=ledger)
+        tallies = self.tallies(data, by, name)
+        return self.publish(tallies, by=groups_name(data, by), variable=name, ledger=ledger)
 
     def publish(
         self,
-        found: Mapping[Label, Any],
+        tallies: Mapping[Label, Any],
         *,
         by: str = "group",
         variable: str = "value",
         ledger: DatasetLedger | None = None,
     ) -> Release:
         """Release tallies, of each group or of all records under None."""
-        made = self.mechanisms({label: self.known(one) for label, one in found.items()})
+        made = self.mechanisms({label: self.known(one) for label, one in tallies.items()})
         return publish_groups(
-            {label: (made[label], self.statistic(one)) for label, one in found.items()},
-            by=None if None in found else by,
+            {label: (made[label], self.statistic(one)) for label, one in tallies.items()},
+            by=None if None in tallies else by,
             copies=self.outputs,
             delta=self._field("delta", 0.0),
             variable=variable,
@@ -219,14 +219,14 @@ class RecordSynthesizer(Synthesizer):
             return {label: self.tally(_taken(records, places)) for label, places in rows.items()}
 
         nothing = None if public else self.empty()
-        found = tallied(typed(data, self.axes, groups), tally, self.add, by, nothing)
-        if None in found:
+        by_group = tallied(typed(data, self.axes, groups), tally, self.add, by, nothing)
+        if None in by_group:
             if groups is not None:
                 raise InvalidInput("groups is given, but by is not: say each record's group")
-            if public and not self.count(found[None]):
+            if public and not self.count(by_group[None]):
                 raise InvalidInput("data is empty; there is nothing to release")
-            return found
-        return complete_groups(found, nothing, groups, public_n=public, size=self.count)
+            return by_group
+        return complete_groups(by_group, nothing, groups, public_n=public, size=self.count)
 
     def check_by(self, data: Any, by: Any) -> None:
         """Raise InvalidInput if groups are given to a synthesizer that has none."""
@@ -248,8 +248,8 @@ class RecordSynthesizer(Synthesizer):
             each = {one: self.mechanism(one, share) for one in set(known.values())}
             return {label: each[one] for label, one in known.items()}
 
-        def holds(found: Mapping[Label, Mechanism]) -> bool:
-            cost = joint_guarantee(list(found.values()), self.outputs, self._field("delta", 0.0))
+        def holds(trial: Mapping[Label, Mechanism]) -> bool:
+            cost = joint_guarantee(list(trial.values()), self.outputs, self._field("delta", 0.0))
             return bool(cost.epsilon <= budget)
 
         whole = made(budget)

@@ -173,7 +173,7 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
 
     def publish(
         self,
-        found: Mapping[Label, Any],
+        tallies: Mapping[Label, Any],
         *,
         by: str = "group",
         variable: str = "value",
@@ -181,12 +181,12 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
     ) -> Release:
         """Release records, by the engine."""
         if self.engine == "grid":
-            return super().publish(found, by=by, variable=variable, ledger=ledger)
+            return super().publish(tallies, by=by, variable=variable, ledger=ledger)
         if self.engine == "pymc" and variable in ("phi", "lambda"):
             raise InvalidInput(
                 f"variable is {quoted(variable)}, a parameter's name; choose another"
             )
-        records, weights = self._columns(found[None])
+        records, weights = self._columns(tallies[None])
         return self._chains.release(records, weights, self.size, variable, ledger)
 
     def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Any]:

@@ -100,8 +100,8 @@ class TableSynthesizer(RecordSynthesizer):
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
         name = variable or self.variable or name_of(data, "value")
-        found = self.tables(data, counts, by, name)
-        return self.publish(found, by=groups_name(data, by), variable=name, ledger=ledger)
+        tables = self.tables(data, counts, by, name)
+        return self.publish(tables, by=groups_name(data, by), variable=name, ledger=ledger)
 
     def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Table]:
         """The table of each group's records, or of all under None."""
@@ -109,13 +109,13 @@ class TableSynthesizer(RecordSynthesizer):
 
     def tables(self, data: Any, counts: Any, by: Any, name: str) -> dict[Label, Table]:
         """The table of each group, or of all records under None: of data, or as counted."""
-        axes, found = tabulated(self, data, counts, by, name)
+        axes, counted = tabulated(self, data, counts, by, name)
         whole = next(iter(counts.values())) if isinstance(counts, Mapping) else counts
         shape = shape_of(axes) if axes else np.shape(whole)
         masks = zero_masks(self.zeros, axes, shape)
-        for one in found.values():
+        for one in counted.values():
             check_possible(one, masks)
-        return {label: Table(one, axes, shape) for label, one in found.items()}
+        return {label: Table(one, axes, shape) for label, one in counted.items()}
 
     def statistic(self, tally: Table) -> Any:
         """The counts of all cells."""

@@ -186,10 +186,10 @@ class DirichletMultinomialSynthesizer(TableSynthesizer):
             )
 
         while True:
-            found = {label: made(one.n) for label, one in known.items()}
-            cost = joint_guarantee(list(found.values()), self.copies, self.delta).epsilon
+            chosen = {label: made(one.n) for label, one in known.items()}
+            cost = joint_guarantee(list(chosen.values()), self.copies, self.delta).epsilon
             if self.epsilon is None or share is None or cost <= self.epsilon:
-                return found
+                return chosen
             share *= 1 - 2.0**-50
 
     def _weights(self, shape: tuple[int, ...], excluded: NDArray[np.bool_]) -> Any:

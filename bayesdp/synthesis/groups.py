@@ -79,7 +79,7 @@ def check_not_of_each(groups: int, records: int) -> None:
 
 
 def complete_groups(
-    found: Mapping[Label, T],
+    tallies: Mapping[Label, T],
     empty: T,
     groups: Sequence[Any] | None,
     *,
@@ -90,9 +90,9 @@ def complete_groups(
 
     Parameters
     ----------
-    found : mapping
+    tallies : mapping
         Of the groups that occur.
-    empty : as of `found`
+    empty : as of `tallies`
         Of a group without records.
     groups : sequence of labels, optional
         All there may be.
@@ -113,19 +113,19 @@ def complete_groups(
                 "groups is missing; where n is confidential, list all groups there may be, "
                 "since which of them occur is confidential too"
             )
-        if not found:
+        if not tallies:
             raise InvalidInput("data is empty; there is nothing to release")
-        if not all(size(one) for one in found.values()):
+        if not all(size(one) for one in tallies.values()):
             raise InvalidInput("a group has n = 0 records; leave it out, or keep n confidential")
-        check_not_of_each(len(found), sum(int(size(one)) for one in found.values()))
-        return dict(found)
+        check_not_of_each(len(tallies), sum(int(size(one)) for one in tallies.values()))
+        return dict(tallies)
     listed = [check_label(label) for label in groups]
     if len(set(listed)) < len(listed) or not listed:
         raise InvalidInput(f"groups is {listed}; list each group once, and at least one")
-    if set(found) - set(listed):
+    if set(tallies) - set(listed):
         raise InvalidInput(f"data has records outside the listed groups {listed}; list them all")
-    if public_n and not all(label in found and size(found[label]) for label in listed):
+    if public_n and not all(label in tallies and size(tallies[label]) for label in listed):
         raise InvalidInput(
             "a listed group has no records; where n is public, leave it out of groups"
         )
-    return {label: found.get(label, empty) for label in listed}
+    return {label: tallies.get(label, empty) for label in listed}

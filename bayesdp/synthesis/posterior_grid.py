@@ -200,19 +200,19 @@ class PosteriorGrid:
     def log_prior(self, parameters: Sequence[Floats]) -> Floats:
         """Log prior density at points, one array a parameter; public."""
         with np.errstate(all="ignore"):
-            found = np.asarray(self._log_prior(*parameters), dtype=np.float64)
-        if np.any(np.isnan(found) | (found == np.inf)):
+            density = np.asarray(self._log_prior(*parameters), dtype=np.float64)
+        if np.any(np.isnan(density) | (density == np.inf)):
             raise InvalidInput(
                 "the prior's density is infinite or no number somewhere on the grid; choose other "
                 "grid_bounds or another prior"
             )
-        return np.broadcast_to(found, parameters[0].shape)
+        return np.broadcast_to(density, parameters[0].shape)
 
     @cached_property
     def prior(self) -> Floats:
         """Log prior density at the centres, the largest taken as 0."""
-        found = self.log_prior(self.centres)
-        return np.subtract(found, max(float(found.max()), -1e300))
+        density = self.log_prior(self.centres)
+        return np.subtract(density, max(float(density.max()), -1e300))
 
     @cached_property
     def possible(self) -> Integers:
@@ -235,12 +235,12 @@ class PosteriorGrid:
         cells = parameters[0].size
         try:
             with np.errstate(all="ignore"):
-                found = np.asarray(self._one_record(*parameters, *own), dtype=np.float64)
+                raw = np.asarray(self._one_record(*parameters, *own), dtype=np.float64)
         except (ValueError, TypeError, IndexError, NotImplementedError):
             raise not_alone("a shape in it is fixed") from None
-        if found.shape not in ((cells, 1), (1,)):
+        if raw.shape not in ((cells, 1), (1,)):
             raise not_alone("its shape is another")
-        values = np.broadcast_to(found[..., 0], (cells,))
+        values = np.broadcast_to(raw[..., 0], (cells,))
         if self.weights is not None:
             weight = self.weights[i]
             with np.errstate(over="ignore"):

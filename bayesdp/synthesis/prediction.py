@@ -131,8 +131,8 @@ def _start(model: Any) -> dict[str, NDArray[Any]]:
     outputs = model.replace_rvs_by_values(model.free_RVs)
     run = pytensor.function(values, outputs, mode=_PLAIN, on_unused_input="ignore")
     point = model.initial_point()
-    found = run(*(point[value.name] for value in values))
-    return {rv.name: value for rv, value in zip(model.free_RVs, found, strict=True)}
+    started = run(*(point[value.name] for value in values))
+    return {rv.name: value for rv, value in zip(model.free_RVs, started, strict=True)}
 
 
 def _needed(model: Any, tracer: Tracer) -> list[Variable]:

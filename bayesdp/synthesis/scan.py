@@ -122,8 +122,8 @@ class Scan:
         while len(parts) > 1:
             groups = [parts[i : i + _TOGETHER] for i in range(0, len(parts), _TOGETHER)]
             parts = [together(group) for group in groups]
-        found: T | None = parts[0].compute() if parts else None
-        return found
+        total: T | None = parts[0].compute() if parts else None
+        return total
 
     def pieces(self) -> Iterator[NDArray[Any]]:
         """Yield the only column, a batch at a time."""
@@ -133,14 +133,14 @@ class Scan:
 
     def to_numpy(self) -> NDArray[Any]:
         """Return the only column, in memory."""
-        found, at = None, 0
+        column, at = None, 0
         for values in self.pieces():
-            if found is None:
-                found = np.empty(self.count(), dtype=values.dtype)
-            found = found.astype(np.result_type(found, values), copy=False)
-            found[at : at + len(values)] = values
+            if column is None:
+                column = np.empty(self.count(), dtype=values.dtype)
+            column = column.astype(np.result_type(column, values), copy=False)
+            column[at : at + len(values)] = values
             at += len(values)
-        return np.empty(0) if found is None else found
+        return np.empty(0) if column is None else column
 
     def without_groups(self) -> Scan:
         """Return the scan itself, or raise InvalidInput if it has groups."""
@@ -243,10 +243,10 @@ class Scan:
 
 
 def _reduced(add: Callable[[T, T], T], parts: Iterable[T]) -> T | None:
-    found: T | None = None
+    total: T | None = None
     for part in parts:
-        found = part if found is None else add(found, part)
-    return found
+        total = part if total is None else add(total, part)
+    return total
 
 
 def _files(source: Any) -> tuple[str, list[str]]:
@@ -258,21 +258,21 @@ def _files(source: Any) -> tuple[str, list[str]]:
             "Dataset (pyarrow.dataset.dataset(table) of a table of Arrow's or DuckDB's), or a Dask "
             "DataFrame; one of pandas needs no scan: give it to the synthesizer"
         )
-    found: list[Path] = []
+    paths: list[Path] = []
     for path in map(Path, given):
         if path.is_dir():
-            found += sorted(p for p in path.rglob("*") if p.suffix in _FORMATS)
+            paths += sorted(p for p in path.rglob("*") if p.suffix in _FORMATS)
         elif path.is_file():
-            found.append(path)
+            paths.append(path)
         else:
             raise InvalidInput(f"source is {quoted(path)}, but there is no such file or folder")
-    kinds = {path.suffix for path in found}
+    kinds = {path.suffix for path in paths}
     if len(kinds) != 1 or not kinds <= set(_FORMATS):
         raise InvalidInput(
             f"source holds {', '.join(sorted(kinds)) or 'no'} files; it must be of .parquet files, "
             "or of .csv files"
         )
-    return _FORMATS[kinds.pop()], [str(path) for path in found]
+    return _FORMATS[kinds.pop()], [str(path) for path in paths]
 
 
 def _read(step: Callable[[], Any], source: Any) -> Any:

@@ -87,17 +87,17 @@ def tallied(
             return {}
         return dict(tally(batch[list(data.columns)], None if data.by is None else batch[data.by]))
 
-    found = data.added(of_batch, plus) or {}
-    if not found and data.by and empty is not None:
+    tallies = data.added(of_batch, plus) or {}
+    if not tallies and data.by and empty is not None:
         return {}
-    found = _found(found, empty)
-    return {label: found[label] for label in sorted_labels(found)}
+    tallies = _found(tallies, empty)
+    return {label: tallies[label] for label in sorted_labels(tallies)}
 
 
-def _found(found: dict[Any, T], empty: T | None) -> dict[Any, T]:
+def _found(tallies: dict[Any, T], empty: T | None) -> dict[Any, T]:
     """Return what was found, or under None what no record makes."""
-    if found:
-        return found
+    if tallies:
+        return tallies
     if empty is None:
         raise InvalidInput("data is empty; there is nothing to release")
     return {None: empty}

@@ -183,7 +183,7 @@ def believed_delta(attack: Attack, epsilon: float) -> float:
 
     Parameters
     ----------
-    found : Attack
+    attack : Attack
     epsilon : float
         At least 0.
     """

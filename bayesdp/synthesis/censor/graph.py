@@ -102,17 +102,17 @@ def root_state(variable: Variable, model: Any, axes: Axes) -> State:
     dims: Sequence[str | None] = [None] * len(shape)
     if axes.name is not None and variable in model.data_vars:
         dims = model.named_vars_to_dims.get(variable.name) or dims
-    found = [
+    record_axes = [
         k
         for k, (dim, length) in enumerate(zip(dims, shape, strict=True))
         if length == axes.n and dim in (None, axes.name)
     ]
-    if len(found) > 1:
+    if len(record_axes) > 1:
         return mixed(
             f"uses {variable.name or 'a constant'}, with two axes as long as the records (give it "
             "as pm.Data with dims, and the records' as record_dim)"
         )
-    return records(found[0]) if found else PUBLIC
+    return records(record_axes[0]) if record_axes else PUBLIC
 
 
 def as_shared(values: Any, name: str | None, model: Any, number: int, axis: int = 0) -> Any:
@@ -262,15 +262,15 @@ class Tracer:
         concerns a record's own parameters makes its own term -inf.
         """
         for condition in (part for given in node.inputs[1:] for part in self._parts(given)):
-            found, test = self._state(condition), self.rebuilt.get(condition, condition)
-            if found.kind is Kind.PUBLIC:
+            tested, test = self._state(condition), self.rebuilt.get(condition, condition)
+            if tested.kind is Kind.PUBLIC:
                 self.conditions.append(pt.all(test))
-            elif found.kind is not Kind.RECORDS or state.kind is not Kind.RECORDS:
+            elif tested.kind is not Kind.RECORDS or state.kind is not Kind.RECORDS:
                 return mixed(
-                    found.reason or f"is checked ({node.op}) in a way not understood"
+                    tested.reason or f"is checked ({node.op}) in a way not understood"
                 ), term
             else:
-                others = [k for k in range(test.type.ndim) if k != found.axis]
+                others = [k for k in range(test.type.ndim) if k != tested.axis]
                 kept = pt.all(test, axis=others) if others else test
                 order = ["x"] * term.type.ndim
                 order[state.axis] = 0  # type: ignore[call-overload]

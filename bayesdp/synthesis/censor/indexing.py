@@ -127,24 +127,24 @@ def _(op: Op, node: Apply, states: list[State], setting: Setting) -> State:
         return rule.dispatch(object)(op, node, states, setting)
     first, width = arrays[0], max(indices[k].type.ndim for k in arrays)
     start = {k: first + width - indices[k].type.ndim for k in arrays}  # of its axes in the result
-    found = set()
+    axes = set()
     if source.kind is Kind.RECORDS and source.axis not in arrays:
-        found.add(source.axis + (width - len(arrays) if source.axis > arrays[-1] else 0))
+        axes.add(source.axis + (width - len(arrays) if source.axis > arrays[-1] else 0))
     for k in arrays:
         state = states[1 + k]
         if source == records(k):  # entry i must be picked for record i
             if state.kind is not Kind.PLACES:
                 return mixed("looks up other records by their place")
-            found.add(start[k] + state.axis)
+            axes.add(start[k] + state.axis)
         elif state.kind is Kind.RECORDS:
-            found.add(start[k] + state.axis)
+            axes.add(start[k] + state.axis)
         elif setting.value(state) != PUBLIC:
             return setting.value(state)
-    if len(found) > 1:
+    if len(axes) > 1:
         return mixed("looks up other records by their place")
-    if not found:
+    if not axes:
         return PUBLIC
-    (axis,) = found
+    (axis,) = axes
     for k in arrays:
         if (
             states[1 + k] == PUBLIC

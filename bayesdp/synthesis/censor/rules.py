@@ -56,9 +56,9 @@ def hides(op: Any) -> bool:
 @singledispatch
 def rule(op: Op, node: Apply, states: list[State], setting: Setting) -> State:
     """Default rule: public from public inputs, if the operation holds no data of records inside."""
-    found = setting.values(states)
-    if found.kind is not Kind.PUBLIC:
-        return found if found.kind is Kind.MIXED else mixed(f"goes through {op}")
+    state = setting.values(states)
+    if state.kind is not Kind.PUBLIC:
+        return state if state.kind is Kind.MIXED else mixed(f"goes through {op}")
     if holds_length(op, setting.n):
         return mixed(f"goes through {op}, which holds data as long as the records")
     return PUBLIC

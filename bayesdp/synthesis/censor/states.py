@@ -85,8 +85,8 @@ class Setting:
 
     def values(self, states: Sequence[State]) -> State:
         """Return PUBLIC if all states are, when used as values; else the first that isn't."""
-        found = (self.value(state) for state in states)
-        return next((state for state in found if state != PUBLIC), PUBLIC)
+        used = (self.value(state) for state in states)
+        return next((state for state in used if state != PUBLIC), PUBLIC)
 
     def together(
         self, op: Any, variables: Sequence[Any], states: Sequence[State], ndim: int
