@@ -231,7 +231,7 @@ class Model:
         return any(view_of(mechanism, kind) is not None for kind in cls.views)
 
     def read(self, release: Releases) -> Any:
-        """What the release says of the model's statistic, checked: here nothing before the draws.
+        """Read, and check, the model's statistic in a release: here nothing before the draws.
 
         Raises
         ------
@@ -241,7 +241,7 @@ class Model:
         releases_of(release)
 
     def read_naive(self, release: Release) -> Any:
-        """What is taken for real data, checked: here nothing before the draws."""
+        """Read, and check, the real data that a release is taken for: here nothing before the draws."""
 
     def chosen(self, engine: str, read: Any) -> tuple[str, str]:
         """Choose the engine, and say why; InvalidInput if the one asked for can't be."""
@@ -288,7 +288,7 @@ class Model:
         return []
 
     def about(self, run: Run, drawn: Draws) -> dict[str, str]:
-        """What the model says of itself in a fit's attrs: the fields that are `told`."""
+        """The model's own part of a fit's attrs: the fields that are `told`."""
         return {name: json.dumps(getattr(self, name)) for name in self.told}
 
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:

@@ -123,11 +123,11 @@ class Mechanism:
 
     @property
     def strength(self) -> Strength:
-        """How sure the promise is."""
+        """The promise's strength: proved, unless a mechanism says otherwise."""
         return Strength.PROVED
 
     def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
-        """What must hold for the promise to hold, in words for the reader of a report."""
+        """Assumptions of the promise, in words for the reader of a report."""
         chosen = "The mechanism's parameters were chosen without the data."
         return (chosen,) if self.n is None else (chosen, PUBLIC_N)
 
@@ -209,7 +209,7 @@ class Mechanism:
 
     @property
     def space(self) -> OutputSpace:
-        """What the mechanism may release."""
+        """The outputs that the mechanism may release."""
         return OutputSpace()
 
     def pairs(self) -> Iterable[tuple[Any, Any]]:

@@ -76,7 +76,7 @@ class RecordSynthesizer(Synthesizer):
         return operator.add(one, other)
 
     def count(self, tally: Any) -> int:
-        """How many records a tally is of: here its n."""
+        """The number of records that a tally is of: here its n."""
         return int(tally.n)
 
     def empty(self) -> Any:
@@ -88,7 +88,7 @@ class RecordSynthesizer(Synthesizer):
         return tally
 
     def known(self, tally: Any) -> Any:
-        """What is public of a tally: here how many records it is of, or None if confidential."""
+        """The public part of a tally: here its number of records, or None if confidential."""
         return self.count(tally) if self._field("public_n", True) else None
 
     def mechanism(self, known: Any, epsilon: float | None) -> Mechanism:

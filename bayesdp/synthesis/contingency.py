@@ -22,7 +22,7 @@ from bayesdp.synthesis.tally import groups_name
 
 @dataclass(frozen=True)
 class Cells:
-    """What is public of a table: its number of records, unless confidential, and its cells."""
+    """The public part of a table: its number of records, unless confidential, and its cells."""
 
     n: int | None
     axes: tuple[Axis, ...] | None

@@ -141,7 +141,7 @@ class ModipsSynthesizer(RecordSynthesizer):
         return self.first.sums(records, clip=self.clip)
 
     def count(self, tally: Sums) -> int:
-        """How many records were summed."""
+        """The number of records that were summed."""
         return tally.n
 
     def statistic(self, tally: Sums) -> Any:

@@ -128,7 +128,7 @@ class PoissonGammaSynthesizer(RecordSynthesizer):
         return {label: counts[label] for label in groups}
 
     def count(self, tally: Any) -> int:
-        """How many events there are."""
+        """The number of events."""
         return int(tally.sum())
 
     def guarantee(self, n: int | Mapping[Any, int] | None = None) -> Guarantee:

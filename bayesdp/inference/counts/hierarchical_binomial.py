@@ -130,7 +130,7 @@ class HierarchicalBinomialModel(Model):
         return list(chain.from_iterable(each))
 
     def read(self, release: Releases) -> list[Known]:
-        """What `known` has."""
+        """Read each group's counts that may matter, as `known`."""
         return self.known(release)
 
     def known(self, release: Releases) -> list[Known]:

@@ -165,7 +165,7 @@ class MultinomialModel(Model):
         return _noises(self.read(release) if read is None else read)
 
     def read(self, release: Releases) -> ways.Parts:
-        """Of each group the parts, one a release, and the possible numbers of records."""
+        """Read each group's parts, one a release, and the possible numbers of its records."""
         return [(parts, self.sizes_of(parts)) for parts in parts_of(release)]
 
     def chosen(self, engine: str, read: ways.Parts) -> tuple[str, str]:

@@ -193,7 +193,7 @@ class RecordModel(Model):
         return Draws(posterior, statistics, "augmentation", {"numba": numba.__version__})
 
     def about(self, run: Run, drawn: Draws) -> dict[str, str]:
-        """How records are kept."""
+        """The way that records are kept."""
         return {"records": "one by one" if self.support is None else "counted"}
 
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:

@@ -202,7 +202,7 @@ class LinearRegressionModel(Model):
         return Draws(posterior, chain.sample_stats, "hmc", versions)
 
     def read_naive(self, release: Release) -> Read:
-        """What `read` has."""
+        """Read the noisy moments, as `read`."""
         return self.read(release)
 
     def naive(self, run: Run) -> Draws:

@@ -220,7 +220,7 @@ class ModipsSBSMechanism(Mechanism):
         return modips_promise.rho_of(self, copies, self.relation(neighbours))
 
     def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
-        """What must hold for the promise to hold, in words for the reader of a report."""
+        """Assumptions of the promise, in words for the reader of a report."""
         chosen = "The model, its priors and bounds, and all scales were chosen without the data."
         within = "All records are within the family's bounds: others are refused."
         shown = () if self.n is None else (PUBLIC_N,)

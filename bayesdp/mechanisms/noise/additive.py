@@ -258,7 +258,7 @@ class AdditiveNoise(Mechanism):
         )
 
     def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
-        """What must hold for the promise to hold: the sensitivity that the caller states, first."""
+        """Assumptions of the promise: first, the sensitivity that the caller states."""
         told = [self._stated(), "The mechanism's parameters were chosen without the data."]
         if self.bounding == "truncated":
             told.append("The statistic is always within the bounds: one outside is refused.")

@@ -187,7 +187,7 @@ class NoisyMomentsMechanism(Mechanism):
         return modips_promise.rho_of(self, copies, self.relation(neighbours))
 
     def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
-        """What must hold for the promise to hold, in words for the reader of a report."""
+        """Assumptions of the promise, in words for the reader of a report."""
         notes = ["The columns, their bounds and the scale were chosen without the data."]
         if self.n is not None:
             notes.append(PUBLIC_N)

@@ -243,7 +243,7 @@ class NoisyStatisticsMechanism(Mechanism):
         return Strength.PROVED if self.max_degree is None else Strength.CONDITIONAL
 
     def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
-        """What must hold for the promise to hold, in words for the reader of a report."""
+        """Assumptions of the promise, in words for the reader of a report."""
         what = "one dyad's tie" if relation is Neighbours.EDGE else "all ties of one node"
         notes = [
             "The nodes, and their labels and attributes in the release, are public and not "

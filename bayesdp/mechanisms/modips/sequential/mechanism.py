@@ -306,7 +306,7 @@ class SequentialModipsMechanism(Mechanism):
         return max(2 * apart, staying, key=lambda ratios: math.hypot(*ratios))
 
     def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
-        """What must hold for the promise to hold, in words for the reader of a report."""
+        """Assumptions of the promise, in words for the reader of a report."""
         chosen = "The model, its priors and bounds, and all scales were chosen without the data."
         within = "All numbers are within their bounds: others are refused."
         listed = "All labels are among the listed ones: others are refused."
