@@ -241,7 +241,7 @@ class Model:
         releases_of(release)
 
     def read_naive(self, release: Release) -> Any:
-        """Read, and check, the real data that a release is taken for: here nothing before the draws."""
+        """Read, and check, the data that a release is taken for: here nothing before the draws."""
 
     def chosen(self, engine: str, read: Any) -> tuple[str, str]:
         """Choose the engine, and say why; InvalidInput if the one asked for can't be."""

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, check_delta
 from bayesdp.core.fields import check_declared
 from bayesdp.core.outputs import OutputSpace
 from bayesdp.core.views import View
@@ -57,10 +57,14 @@ class Mechanism:
             None of an `ExactStatisticMechanism`.
             """
 
+        @property
+        def source(self) -> str:
+            """Where its promise is proved."""
+
     name: ClassVar[str]
     """Its name in a manifest."""
-    source: ClassVar[str]
-    """Where its promise is proved."""
+    pure: ClassVar[bool] = False
+    """True if `guarantee` promises without a delta, at whatever delta it is asked."""
 
     def __post_init__(self) -> None:
         check_declared(self)
@@ -136,18 +140,26 @@ class Mechanism:
     ) -> Guarantee:
         """The promise of `copies` independent copies at `delta`: one point of their `profile`.
 
-        Its epsilon is inf where `delta` is too small for any promise, and its delta 0 where
-        none is needed. Of an `ExactStatisticMechanism` it is a `DistributionalGuarantee`.
+        Its epsilon is inf where `delta` is too small for any promise, and its delta then as large
+        as it must be for that; and its delta is 0 where none is needed. Of an
+        `ExactStatisticMechanism` it is a `DistributionalGuarantee`.
 
         Raises
         ------
         InvalidInput
             If nothing is promised under that relation, or an argument is out of its range.
         """
-        copies, relation = check_at_least_one("copies", copies), self.relation(neighbours)
+        copies, delta = check_at_least_one("copies", copies), check_delta(delta)
+        relation = self.relation(neighbours)
+        delta = 0.0 if self.pure else delta
         profile = self.profile(copies=copies, neighbours=relation)
         epsilon = profile.epsilon(delta)
-        why = (profile.why,) if math.isinf(epsilon) and profile.why else ()
+        why: tuple[str, ...] = ()
+        if math.isinf(
+            epsilon
+        ):  # then outputs that one neighbour alone can have must be within delta
+            delta = max(delta, profile.delta(math.inf))
+            why = (profile.why,) if profile.why else ()
         return Guarantee(
             epsilon=epsilon,
             delta=delta,

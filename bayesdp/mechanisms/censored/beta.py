@@ -53,7 +53,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import as_float, check_at_least_one, check_delta
+from bayesdp.checks import as_float, check_at_least_one
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
@@ -75,9 +75,9 @@ from bayesdp.mechanisms.censored.weights import (
     check_weighting,
     unit_scale,
 )
-from bayesdp.mechanisms.randomness import COMPUTATIONAL
-from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours
+from bayesdp.privacy.profile import Profile, pure_profile
 
 Floats = NDArray[np.float64]
 _SAFE = 1 + 2.0**-50  # covers the rounding of the width and of the products below
@@ -141,6 +141,8 @@ class CensoredBetaMechanism(Mechanism):
     weights: PublicWeights | str | None = None
 
     name: ClassVar[str] = "censored_beta"
+    source: ClassVar[str] = "bayesdp.mechanisms.censored.beta; Hu, Williams and Savitsky (2025)"
+    pure: ClassVar[bool] = True
     views: ClassVar[tuple[View, ...]] = (RecordsView(),)
     log_concave: ClassVar[bool] = False
 
@@ -203,44 +205,38 @@ class CensoredBetaMechanism(Mechanism):
             return 2.0**-40 * (self.largest + 2)
         return 1 / unit_scale(*self.interval)
 
-    def epsilon(
-        self, delta: float = 0.0, *, copies: int = 1, neighbours: Neighbours | None = None
-    ) -> float:
-        """Epsilon of `copies` copies; under add/remove-one, a copy's is the interval's width.
+    def relation(self, neighbours: Any = None) -> Neighbours:
+        """Return the relation that a promise is asked under, one of records.
 
-        Twice that under replace-one; rounding is included. It is pure, and the same for any
-        `delta`. InvalidInput is raised under add/remove-one if n is public.
+        Raises
+        ------
+        InvalidInput
+            If it isn't one, or is add/remove-one though n is public.
         """
-        check_delta(delta)
         relation = of_records(self.neighbours if neighbours is None else neighbours)
         if relation == Neighbours.ADD_REMOVE and self.n is not None:
             raise InvalidInput(
                 "neighbours is 'add_remove', but n is public, so a record added or removed "
                 "shows; keep n confidential (n=None) for an add/remove promise"
             )
-        width = (self.interval[1] - self.interval[0]) + 2 * self.excess
-        return check_at_least_one("copies", copies) * _TIMES[relation] * width * _SAFE
+        return relation
 
-    def guarantee(
-        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
-    ) -> Guarantee:
-        """The pure promise of `copies` independent copies; it needs no delta. See `epsilon`."""
-        delta = check_delta(delta)
-        relation = self.neighbours if neighbours is None else neighbours
-        return Guarantee(
-            epsilon=self.epsilon(copies=copies, neighbours=relation),
-            delta=0.0,
-            neighbours=relation,
-            strength=Strength.PROVED,
-            assumptions=(
-                "The interval, the prior, the grid and the size of a copy were chosen without "
-                "the data.",
-                *((_ATTACHED,) if self.weights == ATTACHED else ()),
-                *((PUBLIC_N,) if self.n is not None else ()),
-                COMPUTATIONAL,
-            ),
-            source="bayesdp.mechanisms.censored.beta; Hu, Williams and Savitsky (2025)",
-        )
+    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
+        """The privacy profile of `copies` copies, as their pure epsilon implies it.
+
+        Under add/remove-one a copy's epsilon is the interval's width, and twice that under
+        replace-one; rounding is included.
+        """
+        relation = self.relation(neighbours)
+        width = (self.interval[1] - self.interval[0]) + 2 * self.excess
+        times, count = _TIMES[relation], check_at_least_one("copies", copies)
+        return pure_profile(times * width * _SAFE, count, count * times * width * _SAFE)
+
+    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
+        """Assumptions of the promise, in words for the reader of a report."""
+        chosen = "The interval, the prior, the grid and the size of a copy were chosen without "
+        attached = (_ATTACHED,) if self.weights == ATTACHED else ()
+        return (f"{chosen}the data.", *attached, *((PUBLIC_N,) if self.n is not None else ()))
 
     def posterior(self, statistic: Any) -> ClippedPosterior:
         """The law of (phi, lambda) given the confidential records; for the curator alone."""

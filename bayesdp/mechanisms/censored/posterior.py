@@ -35,14 +35,14 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import as_float, check_at_least_one, check_delta, is_number, keep, plain
+from bayesdp.checks import as_float, check_at_least_one, is_number, keep, plain
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
-from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy import composition
-from bayesdp.privacy.guarantee import Guarantee, Strength
+from bayesdp.privacy.guarantee import Strength
 from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours
+from bayesdp.privacy.profile import Profile, pure_profile
 
 _KINDS = {"integer": np.int64, "number": np.float64}
 _RESERVED = ("copy", "part")  # columns of a release's file
@@ -105,6 +105,7 @@ class CensoredPosteriorMechanism(Mechanism):
     """
 
     name: ClassVar[str] = "censored_posterior"
+    pure: ClassVar[bool] = True
     views: ClassVar[tuple[View, ...]] = (RecordsView(),)
     log_concave: ClassVar[bool] = False
 
@@ -151,10 +152,8 @@ class CensoredPosteriorMechanism(Mechanism):
         times = 1 if self.neighbours is Neighbours.ADD_REMOVE else 2
         return composition.total([self.upper, -self.lower] * times)
 
-    def guarantee(
-        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
-    ) -> Guarantee:
-        """Promise of `copies` independent copies; it needs no delta.
+    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
+        """The privacy profile of `copies` copies, as their pure epsilon implies it.
 
         Raises
         ------
@@ -163,26 +162,25 @@ class CensoredPosteriorMechanism(Mechanism):
             and where n is confidential, add/remove-one.
         """
         copies = check_at_least_one("copies", copies)
-        delta = check_delta(delta)
-        relation = self.relation(neighbours)
-        times = 1 if relation is Neighbours.ADD_REMOVE else 2
-        each = [self.upper, -self.lower] * (times * copies)
-        notes = (PUBLIC_N,) if self.n else (_SOME,)
-        return Guarantee(
-            epsilon=composition.total(each),
-            delta=0.0,
-            neighbours=relation,
-            strength=Strength.CONDITIONAL if self.grid is None else Strength.PROVED,
-            assumptions=(
-                *((*_INEXACT, _GENERATORS[self.engine]) if self.grid is None else _EXACT),
-                *_ASSUMPTIONS,
-                *notes,
-                COMPUTATIONAL,
-            ),
-            source="bayesdp.synthesis.censor"
-            if self.grid is None
-            else "bayesdp.synthesis.posterior_grid",
-        )
+        times = 1 if self.relation(neighbours) is Neighbours.ADD_REMOVE else 2
+        one = [self.upper, -self.lower] * times
+        return pure_profile(composition.total(one), copies, composition.total(one * copies))
+
+    @property
+    def strength(self) -> Strength:
+        """Proved of a grid; conditional where chains draw, which end only near their law."""
+        return Strength.CONDITIONAL if self.grid is None else Strength.PROVED
+
+    @property
+    def source(self) -> str:
+        """Where the promise is proved."""
+        room = "bayesdp.synthesis."
+        return f"{room}censor" if self.grid is None else f"{room}posterior_grid"
+
+    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
+        """Assumptions of the promise, in words for the reader of a report."""
+        drawn = (*_INEXACT, _GENERATORS[self.engine]) if self.grid is None else _EXACT
+        return (*drawn, *_ASSUMPTIONS, PUBLIC_N if self.n else _SOME)
 
     def check_statistic(self, statistic: Any) -> NoReturn:
         """Raise InvalidInput: there is no statistic, as the records are in the model."""

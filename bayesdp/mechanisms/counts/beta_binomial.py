@@ -47,7 +47,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import as_float, check_at_least_one, check_delta
+from bayesdp.checks import as_float, check_at_least_one
 from bayesdp.core.outputs import WholeNumbers
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
@@ -55,8 +55,7 @@ from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.counts.count import Count, check_count, count_view, drawn_ones
 from bayesdp.mechanisms.draws.polya import polya_urn
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
-from bayesdp.mechanisms.randomness import COMPUTATIONAL
-from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours, check_neighbours, check_unshown
 from bayesdp.privacy.profile import Profile, pure_profile
 
@@ -100,6 +99,8 @@ class BetaBinomialMechanism(Mechanism):
 
     name: ClassVar[str] = "beta_binomial"
     neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE
+    source: ClassVar[str] = "bayesdp.mechanisms.counts.beta_binomial; Charest (2010), section 4.2"
+    pure: ClassVar[bool] = True
     log_concave: ClassVar[bool] = True
     """The law is log-concave in the number of ones, for any output and any n.
 
@@ -162,23 +163,9 @@ class BetaBinomialMechanism(Mechanism):
         self.relation(neighbours)
         return pure_profile(self.pure_epsilon(), copies, copies * math.log1p(ratio) * _SAFE)
 
-    def guarantee(
-        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
-    ) -> Guarantee:
-        """The pure promise of `copies` independent copies; it needs no delta. See `epsilon`."""
-        delta = check_delta(delta)
-        relation = self.relation(neighbours)
-        return Guarantee(
-            epsilon=self.epsilon(copies=copies, neighbours=relation),
-            delta=0.0,
-            neighbours=relation,
-            strength=Strength.PROVED,
-            assumptions=(
-                "The size of a copy was chosen without the data." if self.n is None else PUBLIC_N,
-                COMPUTATIONAL,
-            ),
-            source="bayesdp.mechanisms.counts.beta_binomial; Charest (2010), section 4.2",
-        )
+    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
+        """Assumptions of the promise, in words for the reader of a report."""
+        return ("The size of a copy was chosen without the data." if self.n is None else PUBLIC_N,)
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
         """Guarantee for the removal of a record: the supremum over n of the log ratio.

@@ -46,13 +46,12 @@ from bayesdp.mechanisms.noise.cauchy import (
     largest_alpha,
     suitable_beta,
 )
-from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.networks.evidence import Evidence, SeenTriangles
 from bayesdp.networks.network import Network, as_network
 from bayesdp.privacy.composition import repeated
-from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
-from bayesdp.privacy.profile import pure_profile
+from bayesdp.privacy.profile import Profile, pure_profile
 
 Pair = tuple[Network, Network]
 FURTHEST = 2**52
@@ -98,7 +97,9 @@ class NoisyTrianglesMechanism(Mechanism):
     name: ClassVar[str] = "noisy_triangles"
     n: ClassVar[None] = None
     neighbours: ClassVar[Neighbours] = Neighbours.EDGE
-    log_concave: ClassVar[bool] = False
+    source: ClassVar[str] = (
+        "bayesdp.mechanisms.graphs.noisy_triangles; Nissim, Raskhodnikova and Smith (2007)"
+    )
 
     def __post_init__(self) -> None:
         epsilon = check_epsilon(self.epsilon)
@@ -131,50 +132,43 @@ class NoisyTrianglesMechanism(Mechanism):
         counted = triangles(network)
         return counted.number, counted.smooth_sensitivity(self.beta) / self.alpha
 
-    def guarantee(
-        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
-    ) -> Guarantee:
-        """Promise of `copies` independent copies, proved in the module's docstring.
-
-        Under NODE, what group privacy gives for the nodes - 1 dyads of one node.
+    def relation(self, neighbours: Any = None) -> Neighbours:
+        """Return the relation that a promise is asked under, edge or node.
 
         Raises
         ------
         InvalidInput
             If `neighbours` is about records, or NODE and the number of nodes isn't known.
         """
-        copies = check_at_least_one("copies", copies)
         relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
-        one = self.epsilon
-        assumptions: tuple[str, ...] = (
-            "The nodes are public and not protected; neighbours have the same.",
-            COMPUTATIONAL,
-        )
-        if relation is Neighbours.NODE:
-            if self.nodes is None:
-                raise InvalidInput(
-                    "neighbours is 'node', where a promise needs the number of nodes; give the "
-                    "mechanism nodes="
-                )
-            one = repeated(one, self.nodes - 1)
-            assumptions = (
-                "By group privacy: one node's dyads change one after another.",
-                *assumptions,
+        if relation is Neighbours.NODE and self.nodes is None:
+            raise InvalidInput(
+                "neighbours is 'node', where a promise needs the number of nodes; give the "
+                "mechanism nodes="
             )
-        elif relation is not Neighbours.EDGE:
+        if relation not in (Neighbours.EDGE, Neighbours.NODE):
             raise InvalidInput(
                 f"neighbours is {quoted(relation.value)}; a graph's neighbours differ by 'edge' or "
                 "'node'"
             )
-        return Guarantee(
-            epsilon=pure_profile(one, copies, repeated(one, copies)).epsilon(delta),
-            delta=delta,
-            neighbours=relation,
-            strength=Strength.PROVED,
-            assumptions=assumptions,
-            source="bayesdp.mechanisms.graphs.noisy_triangles; "
-            "Nissim, Raskhodnikova and Smith (2007)",
-        )
+        return relation
+
+    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
+        """The privacy profile of `copies` copies, as their pure epsilon implies it.
+
+        Under NODE, by group privacy for the nodes - 1 dyads of one node.
+        """
+        copies, one = check_at_least_one("copies", copies), self.epsilon
+        if self.relation(neighbours) is Neighbours.NODE and self.nodes is not None:
+            one = repeated(one, self.nodes - 1)
+        return pure_profile(one, copies)
+
+    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
+        """Assumptions of the promise, in words for the reader of a report."""
+        nodes = "The nodes are public and not protected; neighbours have the same."
+        if relation is Neighbours.NODE:
+            return ("By group privacy: one node's dyads change one after another.", nodes)
+        return (nodes,)
 
     def check_statistic(self, statistic: Any) -> Network:
         """Return the graph as a Network, undirected and of as many nodes as there should be."""

@@ -41,13 +41,12 @@ from bayesdp.mechanisms.graphs.network_columns import known_nodes
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
 from bayesdp.mechanisms.noise.lattice import FURTHEST
 from bayesdp.mechanisms.noise.pure import up
-from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.networks.evidence import Evidence, SeenTruncated
 from bayesdp.networks.network import Network, as_network
 from bayesdp.privacy.composition import left, total
-from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
-from bayesdp.privacy.profile import pure_profile
+from bayesdp.privacy.profile import Profile, pure_profile
 
 Pair = tuple[Network, Network]
 Noise = DiscreteLaplaceMechanism | LaplaceMechanism
@@ -91,7 +90,7 @@ class TruncatedStatisticsMechanism(Mechanism):
     name: ClassVar[str] = "truncated_statistics"
     n: ClassVar[None] = None
     neighbours: ClassVar[Neighbours] = Neighbours.NODE
-    log_concave: ClassVar[bool] = False
+    source: ClassVar[str] = "bayesdp.mechanisms.graphs.degree_truncation; Day, Li and Lyu (2016)"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
@@ -116,39 +115,30 @@ class TruncatedStatisticsMechanism(Mechanism):
         """The additive noise of each statistic, with its scale and sensitivity under NODE."""
         return _noises(self)[1]
 
-    def guarantee(
-        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
-    ) -> Guarantee:
-        """Promise of `copies` independent copies, under NODE or EDGE.
-
-        Raises
-        ------
-        InvalidInput
-            If `neighbours` is about records.
-        """
-        copies = check_at_least_one("copies", copies)
+    def relation(self, neighbours: Any = None) -> Neighbours:
+        """Return the relation that a promise is asked under, node or edge; else raise."""
         relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
         if relation not in (Neighbours.NODE, Neighbours.EDGE):
             relations = "a graph's neighbours differ by 'edge' or 'node'"
             raise InvalidInput(f"neighbours is {quoted(relation.value)}; {relations}")
+        return relation
+
+    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
+        """The privacy profile of `copies` copies, as their pure epsilon implies it."""
+        copies, relation = check_at_least_one("copies", copies), self.relation(neighbours)
         each = [
             dataclasses.replace(noise, sensitivity=up(s.sensitivity(relation)), neighbours=relation)
             for s, noise in zip(self.statistics, self.noises, strict=True)
         ]
         one = total([noise.epsilon() for noise in each])
         whole = total([noise.epsilon(copies=copies) for noise in each])
-        return Guarantee(
-            epsilon=pure_profile(one, copies, whole).epsilon(delta),
-            delta=delta,
-            neighbours=relation,
-            strength=Strength.PROVED,
-            assumptions=(
-                "The nodes and their labels are public and not protected; neighbours have the "
-                "same.",
-                "The formula, max_degree and the weights were chosen without the data.",
-                COMPUTATIONAL,
-            ),
-            source="bayesdp.mechanisms.graphs.degree_truncation; Day, Li and Lyu (2016)",
+        return pure_profile(one, copies, whole)
+
+    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
+        """Assumptions of the promise, in words for the reader of a report."""
+        return (
+            "The nodes and their labels are public and not protected; neighbours have the same.",
+            "The formula, max_degree and the weights were chosen without the data.",
         )
 
     def check_statistic(self, statistic: Any) -> Network:

@@ -63,7 +63,6 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import (
     check_at_least_one,
-    check_delta,
     check_flag,
     check_one_of,
     check_one_statistic,
@@ -81,12 +80,12 @@ from bayesdp.mechanisms.families.grids import GridModel, check_grid, grid_model
 from bayesdp.mechanisms.families.normal_views import COMBINE, confidential_n, log_sums, moments_of
 from bayesdp.mechanisms.noise.fields import BOUNDING
 from bayesdp.mechanisms.noise.pure import up
-from bayesdp.mechanisms.randomness import COMPUTATIONAL, generator
+from bayesdp.mechanisms.randomness import generator
 from bayesdp.mechanisms.selection.exponential import ExponentialMechanism
 from bayesdp.mechanisms.selection.posterior_cells import perturbed_cells, published_cell
-from bayesdp.privacy.composition import repeated
-from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.privacy.guarantee import Strength, check_epsilon
 from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours
+from bayesdp.privacy.profile import Profile, pure_profile
 
 Floats = NDArray[np.float64]
 
@@ -108,6 +107,7 @@ _FAULTS = {
         "random given the records, and any may move by N.",
     ),
 }
+_WITHIN = "All records are within the family's bounds: others are refused."
 _HOLDS = (
     "As printed, with Delta_u = 2 A: A is finite on a public grid, so Proposition 3 holds there.",
 )
@@ -168,6 +168,7 @@ class ModipsGridMechanism(Mechanism):
     clip: bool = False
 
     name: ClassVar[str] = "modips_grid"
+    pure: ClassVar[bool] = True
     log_concave: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -277,45 +278,39 @@ class ModipsGridMechanism(Mechanism):
 
     # What is promised.
 
-    def guarantee(
-        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
-    ) -> Guarantee:
-        """The pure promise of `copies` independent copies; it needs no delta.
+    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
+        """The privacy profile of `copies` copies, as their pure epsilon implies it.
 
         Raises
         ------
         InvalidInput
             If `neighbours` is a relation under which nothing is promised.
         """
-        copies = check_at_least_one("copies", copies)
-        delta = check_delta(delta)
-        relation = self.relation(neighbours)
-        published = self.calibration == "published"
-        cost = self.cost
-        if self.method == "sdd" and relation is not self.neighbours:
-            cost = self.moved(relation)
-        faults = _FAULTS.get(self.method, _HOLDS) if published else ()
-        notes = [
-            "The model, its prior, bounds and grid, and all parameters were chosen without data."
-        ]
-        if self.n is not None:
-            notes.append(PUBLIC_N)
-        if not self.clip:
-            notes.append("All records are within the family's bounds: others are refused.")
-        return Guarantee(
-            epsilon=repeated(cost, copies),
-            delta=0.0,
-            neighbours=relation,
-            strength=Strength.AS_PUBLISHED
-            if published and self.method != "sdd"
-            else Strength.PROVED,
-            assumptions=(*faults, *notes, COMPUTATIONAL),
-            source="Liu (2016), Algorithms 2 to 4; bayesdp.mechanisms.modips.grid"
-            if published
-            else "bayesdp.mechanisms.modips.grid",
-        )
+        copies, relation = check_at_least_one("copies", copies), self.relation(neighbours)
+        own = self.method != "sdd" or relation is self.neighbours
+        return pure_profile(self.cost if own else self.moved(relation), copies)
 
-    # What is drawn, and with what probability.
+    @property
+    def strength(self) -> Strength:
+        """Proved, but as published where the calibration is and doesn't hold."""
+        published = self.calibration == "published" and self.method != "sdd"
+        return Strength.AS_PUBLISHED if published else Strength.PROVED
+
+    @property
+    def source(self) -> str:
+        """Where the promise is proved."""
+        printed = "Liu (2016), Algorithms 2 to 4; " if self.calibration == "published" else ""
+        return f"{printed}bayesdp.mechanisms.modips.grid"
+
+    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
+        """Assumptions of the promise; first, the faults of a published calibration."""
+        published = self.calibration == "published"
+        return (
+            *(_FAULTS.get(self.method, _HOLDS) if published else ()),
+            "The model, its prior, bounds and grid, and all parameters were chosen without data.",
+            *(() if self.n is None else (PUBLIC_N,)),
+            *(() if self.clip else (_WITHIN,)),
+        )
 
     def check_statistic(self, statistic: Any) -> Any:
         """Return the statistic if it is a single one of the family's, else raise."""

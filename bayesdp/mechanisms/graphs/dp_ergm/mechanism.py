@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta, check_flag
+from bayesdp.checks import check_at_least_one, check_flag
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.draws.integer_noise import LARGEST_SCALE
@@ -54,11 +54,11 @@ from bayesdp.mechanisms.graphs.network_columns import (
 )
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.mechanisms.noise.pure import up
-from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.networks.network import Network
 from bayesdp.privacy.composition import repeated
-from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.privacy.guarantee import Strength, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.profile import Profile, pure_profile
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.graphs.dp_ergm.grid import CoefficientGrid
@@ -119,6 +119,7 @@ class DPERGMMechanism(Mechanism):
     """
 
     name: ClassVar[str] = "dp_ergm"
+    pure: ClassVar[bool] = True
     log_concave: ClassVar[bool] = False
     n: ClassVar[None] = None
     neighbours: ClassVar[Neighbours] = Neighbours.EDGE
@@ -224,10 +225,8 @@ class DPERGMMechanism(Mechanism):
         moves = (w * Fraction(d) for w, d in zip(self.half_widths, self.sensitivities, strict=True))
         return up(2 * (self.bins - 1) * sum(moves))
 
-    def guarantee(
-        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
-    ) -> Guarantee:
-        """Promise of `copies` independent copies; it needs no delta.
+    def relation(self, neighbours: Any = None) -> Neighbours:
+        """Return the relation that a promise is asked under, edge or node.
 
         Raises
         ------
@@ -235,34 +234,43 @@ class DPERGMMechanism(Mechanism):
             If `neighbours` isn't of graphs, or is NODE for what is as published: that claims
             nothing there.
         """
-        copies = check_at_least_one("copies", copies)
-        delta = check_delta(delta)
         relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
         if relation not in (Neighbours.EDGE, Neighbours.NODE):
             raise InvalidInput(
                 f"neighbours is {quoted(relation.value)}; a network's promise is under 'edge' or "
                 "'node'"
             )
+        if relation is Neighbours.NODE and self.calibration == "published":
+            raise InvalidInput(
+                "neighbours is 'node', of which the published calibration claims nothing; use "
+                "calibration='corrected'"
+            )
+        return relation
+
+    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
+        """The privacy profile of `copies` copies, as their pure epsilon implies it."""
+        copies, steps = check_at_least_one("copies", copies), 1
+        if self.relation(neighbours) is Neighbours.NODE and self.method == "sdd":
+            steps = (self.nodes - 1) * (2 if self.directed else 1)
+        total = repeated(self.cost, copies * steps)
+        return pure_profile(repeated(self.cost, steps), copies, total)
+
+    @property
+    def strength(self) -> Strength:
+        """Proved, but as published where the calibration is."""
         published = self.calibration == "published"
-        steps = 1
-        if relation is Neighbours.NODE:
-            if published:
-                raise InvalidInput(
-                    "neighbours is 'node', of which the published calibration claims nothing; use "
-                    "calibration='corrected'"
-                )
-            if self.method == "sdd":
-                steps = (self.nodes - 1) * (2 if self.directed else 1)
-        return Guarantee(
-            epsilon=repeated(self.cost, copies * steps),
-            delta=0.0,
-            neighbours=relation,
-            strength=Strength.AS_PUBLISHED if published else Strength.PROVED,
-            assumptions=(*(faults(self.method) if published else ()), *_PUBLIC, COMPUTATIONAL),
-            source="Liu, Eugenio, Jin and Bowen (2020); Liu, modips, Algorithms 2 to 4"
-            if published
-            else "bayesdp.mechanisms.graphs.dp_ergm.grid",
-        )
+        return Strength.AS_PUBLISHED if published else Strength.PROVED
+
+    @property
+    def source(self) -> str:
+        """Where the promise is proved, or else published."""
+        if self.calibration == "published":
+            return "Liu, Eugenio, Jin and Bowen (2020); Liu, modips, Algorithms 2 to 4"
+        return "bayesdp.mechanisms.graphs.dp_ergm.grid"
+
+    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
+        """Assumptions of the promise; first, the faults of a published calibration."""
+        return (*(faults(self.method) if self.calibration == "published" else ()), *_PUBLIC)
 
     def check_statistic(self, statistic: Any) -> Network:
         """Return the network with its public attributes alone, if it is on such nodes, else raise.
