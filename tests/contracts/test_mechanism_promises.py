@@ -61,6 +61,30 @@ def test_no_neighbour_costs_more_than_it_claims(example: Example):
                 assert np.nanmax(log_p - log_q) <= guarantee.epsilon * (1 + 1e-12)
 
 
+@each(with_neighbours(LISTED))
+def test_no_neighbour_costs_more_than_its_profile(example: Example):
+    """At any epsilon, as its guarantee is one point of it."""
+    profile = example.mechanism.profile()
+    for one, other in example.pairs:
+        log_p, log_q = example.law(one), example.law(other)
+        for epsilon in (0.0, 0.1, 0.5, 1.0, 3.0):
+            most = profile.delta(epsilon) * (1 + 1e-9) + 1e-13
+            assert hockey_stick(log_p, log_q, epsilon) <= most
+            assert hockey_stick(log_q, log_p, epsilon) <= most
+
+
+@each(with_neighbours(EXAMPLES))
+def test_its_profile_says_what_its_guarantee_does(example: Example):
+    """For several copies too; the profile may be the looser of the two where both are bounds."""
+    mechanism = example.mechanism
+    for copies in (1, 3):
+        guarantee = mechanism.guarantee(copies=copies)
+        pure = mechanism.profile(copies=copies).epsilon(0.0)
+        assert pure == pytest.approx(guarantee.epsilon, rel=1e-9)
+        if callable(mechanism.epsilon):  # of some it is a parameter
+            assert mechanism.epsilon(copies=copies) == pure
+
+
 @pytest.mark.slow
 @each(with_neighbours(COMPUTABLE))
 def test_an_audit_acquits_it_and_tries_the_worst_pair(example: Example):

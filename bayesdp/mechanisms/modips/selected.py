@@ -65,8 +65,10 @@ from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.mechanisms.selection.exponential import ExponentialMechanism
 from bayesdp.privacy.accounting import compose
+from bayesdp.privacy.composition import total
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.profile import Profile
 
 Copying = ModipsSBSMechanism | ModipsGridMechanism | NestedModipsMechanism
 
@@ -157,12 +159,8 @@ class SelectedModipsMechanism(Mechanism):
             If `neighbours` is a relation under which nothing is promised.
         """
         copies = check_at_least_one("copies", copies)
-        # Noise costs the same with any prior; what cells cost may depend on it.
-        candidates = (
-            self.candidates if isinstance(self.modips, ModipsGridMechanism) else (self.modips,)
-        )
         asked: dict[str, Any] = {"copies": copies * self.each, "delta": delta}
-        made = [each.guarantee(neighbours=neighbours, **asked) for each in candidates]
+        made = [each.guarantee(neighbours=neighbours, **asked) for each in self._priced]
         chosen = self.choice.guarantee(copies=copies, neighbours=neighbours)
         notes = ("The families to choose from were listed without the data.", COMPUTATIONAL)
         promise = compose(
@@ -174,6 +172,31 @@ class SelectedModipsMechanism(Mechanism):
         return dataclasses.replace(
             promise, source="bayesdp.mechanisms.modips.selected; Liu (2016), Proposition 2"
         )
+
+    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
+        """The privacy profile of `copies` choices, and of `each` copies after every one.
+
+        The choices' pure epsilon is added to the copies' profile, the worst of the candidates.
+        """
+        copies = check_at_least_one("copies", copies)
+        chosen = self.choice.guarantee(copies=copies, neighbours=neighbours).epsilon
+        asked = copies * self.each
+        made = [each.profile(copies=asked, neighbours=neighbours) for each in self._priced]
+
+        def divergence(epsilon: float) -> float:
+            left = math.nextafter(epsilon - chosen, -math.inf)
+            return max(each.delta(left) for each in made) if left >= 0 else 1.0
+
+        worst = max(made, key=lambda each: each.pure_epsilon)
+        pure = worst.pure_epsilon
+        whole = math.inf if math.isinf(pure) else total([chosen, pure])
+        return Profile(divergence, whole, max(each.limit for each in made), worst.why)
+
+    @property
+    def _priced(self) -> Sequence[Copying]:
+        """What copies may cost: noise is as dear with any prior, cells may not be."""
+        cells = isinstance(self.modips, ModipsGridMechanism)
+        return self.candidates if cells else (self.modips,)
 
     # What is drawn, and with what probability.
 

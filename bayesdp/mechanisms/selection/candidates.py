@@ -39,16 +39,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta, check_flag, check_one_statistic
+from bayesdp.checks import check_at_least_one, check_flag, check_one_statistic
 from bayesdp.core.outputs import WholeNumbers
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.noise.fields import check_positive
-from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.mechanisms.selection.utilities import check_utilities, chosen_law, exponents
 from bayesdp.privacy.composition import repeated
-from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours, check_neighbours
+from bayesdp.privacy.profile import Profile, pure_profile
 
 Pair = tuple[Any, Any]
 
@@ -67,8 +67,8 @@ class Selection(Mechanism):
     n: int | None = None
     neighbours: Neighbours = Neighbours.ADD_REMOVE
 
+    pure: ClassVar[bool] = True
     log_concave: ClassVar[bool] = False
-    source: ClassVar[str]
 
     def __post_init__(self) -> None:
         sensitivity = check_positive("sensitivity", self.sensitivity, "utilities' unit")
@@ -117,12 +117,10 @@ class Selection(Mechanism):
         """Exact factor from a gap of utilities to an exponent."""
         return Fraction(self.epsilon) / Fraction(self.sensitivity) / (1 if self.monotone else 2)
 
-    def guarantee(
-        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
-    ) -> Guarantee:
-        """The pure promise of `copies` independent choices; it needs no delta.
+    def relation(self, neighbours: Any = None) -> Neighbours:
+        """Return the relation that a promise is asked under: that of the utilities' sensitivity.
 
-        Under replace-one, twice that under add/remove.
+        Or else replace-one, which costs twice what add/remove-one does.
 
         Raises
         ------
@@ -130,29 +128,30 @@ class Selection(Mechanism):
             If an add/remove promise is asked of utilities whose sensitivity is replace-one's.
         """
         relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
-        times, _ = check_at_least_one("copies", copies), check_delta(delta)
-        if relation is not self.neighbours:
-            if relation is not Neighbours.REPLACE_ONE:
-                raise InvalidInput(
-                    f"neighbours is {quoted(relation.value)}, but the sensitivity is stated under "
-                    f"{quoted(self.neighbours.value)}, which says nothing of it; state the "
-                    "mechanism's epsilon and sensitivity under 'add_remove'"
-                )
-            times *= 2
+        if relation not in (self.neighbours, Neighbours.REPLACE_ONE):
+            raise InvalidInput(
+                f"neighbours is {quoted(relation.value)}, but the sensitivity is stated under "
+                f"{quoted(self.neighbours.value)}, which says nothing of it; state the "
+                "mechanism's epsilon and sensitivity under 'add_remove'"
+            )
+        return relation
+
+    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
+        """The privacy profile of `copies` choices, as their pure epsilon implies it."""
+        copies, moves = check_at_least_one("copies", copies), 1
+        if self.relation(neighbours) is not self.neighbours:
+            moves = 2
+        total = repeated(self.epsilon, copies * moves)
+        return pure_profile(repeated(self.epsilon, moves), copies, total)
+
+    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
+        """Assumptions of the promise: first, the sensitivity that the caller states."""
         moves = "and moves all utilities in one direction" if self.monotone else "in any direction"
-        return Guarantee(
-            epsilon=repeated(self.epsilon, times),
-            delta=0.0,
-            neighbours=relation,
-            strength=Strength.PROVED,
-            assumptions=(
-                f"No utility moves by more than {self.sensitivity:g} between "
-                f"{self.neighbours.value} neighbours, {moves}: utilities aren't checked.",
-                "The candidates were chosen without the data.",
-                *([] if self.n is None else [PUBLIC_N]),
-                COMPUTATIONAL,
-            ),
-            source=self.source,
+        return (
+            f"No utility moves by more than {self.sensitivity:g} between "
+            f"{self.neighbours.value} neighbours, {moves}: utilities aren't checked.",
+            "The candidates were chosen without the data.",
+            *(() if self.n is None else (PUBLIC_N,)),
         )
 
     def nearby(self, pair: Pair, generator: np.random.Generator) -> Pair:
