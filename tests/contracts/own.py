@@ -96,12 +96,12 @@ class RareModel(ext.Model):
     def sample(self, run):
         if run.engine == "pymc":
             return super().sample(run)
-        rng, shape, found = np.random.default_rng(run.seed), (run.chains, run.draws), []
+        rng, shape, drawn = np.random.default_rng(run.seed), (run.chains, run.draws), []
         for joint, a, b in self.posteriors(run.read):
             x = rng.choice(joint.size, shape, p=special.softmax(joint))
             below = rng.random(shape) * special.betainc(a[x], b[x], 0.5)
-            found.append(special.betaincinv(a[x], b[x], below))
-        return ext.Draws({"p": np.stack(found, -1)}, {"lp": np.zeros(shape)}, "exact")
+            drawn.append(special.betaincinv(a[x], b[x], below))
+        return ext.Draws({"p": np.stack(drawn, -1)}, {"lp": np.zeros(shape)}, "exact")
 
     def pymc_model(self, release):
         laws = self.read(release)
