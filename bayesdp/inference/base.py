@@ -318,7 +318,9 @@ class Model:
     ) -> dict[str, Any]:
         if unknown := sorted(given.keys() - known.keys()):
             has = f"it has {', '.join(known)}" if known else "it has none of its own"
-            raise TypeError(f"{type(self).__name__}.{method} has no option {unknown[0]!r}; {has}")
+            raise TypeError(
+                f"{type(self).__name__}.{method} has no option {quoted(unknown[0])}; {has}"
+            )
         return {
             name: check(name, given[name]) if check and name in given else given.get(name, default)
             for name, (default, check) in known.items()

@@ -118,7 +118,7 @@ def _mechanisms(call: Any) -> None:
             if callable(getattr(made, method, None)):
                 with contextlib.suppress(bdp.errors.InvalidInput):
                     call(getattr(made, method))
-        if callable(getattr(made, "delta", None)):
+        if callable(made.delta) and made.name != "exact_statistic":  # which has none
             call(made.delta, 1.0)
         statistic, _ = example.pairs[0]
         if statistic is not None:

@@ -194,7 +194,7 @@ class SelectedModipsMechanism(Mechanism):
 
     @property
     def _priced(self) -> Sequence[Copying]:
-        """What copies may cost: noise is as dear with any prior, cells may not be."""
+        """Mechanisms that copies may cost as much as: with cells, the cost depends on the prior."""
         cells = isinstance(self.modips, ModipsGridMechanism)
         return self.candidates if cells else (self.modips,)
 
