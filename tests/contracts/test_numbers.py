@@ -197,6 +197,7 @@ def test_every_public_callable_is_tried():
         dotted.rpartition(".")[2]
         for dotted, thing in reference.callables()
         if not (inspect.isclass(thing) and issubclass(thing, Exception | enum.Enum))
+        if not dotted.startswith("bayesdp.extending.")  # what takes no numbers of users
     }
     assert public - tried <= RESULTS, public - tried - RESULTS
 
