@@ -6,6 +6,7 @@ import ast
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,11 @@ def parse(formula: str) -> tuple[Call, ...]:
         raise InvalidInput(
             f"formula is {quoted(formula)}; it must be a string, as 'edges + gwesp(0.5)'"
         )
+    return _parsed(formula)
+
+
+@lru_cache
+def _parsed(formula: str) -> tuple[Call, ...]:
     try:
         tree = ast.parse(formula.strip().removeprefix("~").strip(), mode="eval").body
     except SyntaxError as error:
@@ -203,15 +209,19 @@ def coordinates(call: Call, network: Network) -> list[Coordinate]:
             f"the term {quoted(call.name)} isn't defined for {here} networks; there are "
             f"{', '.join(sorted(allowed))}"
         )
+    signature = _signature(term.build)
     try:
-        inspect.signature(term.build).bind(network, *call.arguments, **call.named)
+        signature.bind(network, *call.arguments, **call.named)
     except TypeError as error:
-        arguments = ", ".join(list(inspect.signature(term.build).parameters)[1:])
+        arguments = ", ".join(list(signature.parameters)[1:])
         raise InvalidInput(
             f"the term {quoted(call.name)} has wrong arguments ({error}); it is written "
             f"{call.name}{arguments and f'({arguments})'}"
         ) from None
     return term.build(network, *call.arguments, **call.named)
+
+
+_signature = lru_cache(inspect.signature)
 
 
 def _model(coordinates: list[Coordinate], n: int) -> Model:

@@ -198,8 +198,17 @@ def test_chains_leave_nothing_and_compiled_code_serves_other_records(warm: Sandb
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["SIGINT", "SIGTERM", "SIGKILL"])
-@pytest.mark.parametrize("engine", ["stan", "pymc"])
+@pytest.mark.parametrize(
+    ("engine", "way"),
+    [
+        ("stan", "SIGINT"),
+        ("stan", "SIGTERM"),
+        ("stan", "SIGKILL"),
+        ("pymc", "SIGKILL"),
+        pytest.param("pymc", "SIGINT", marks=pytest.mark.calibrate),
+        pytest.param("pymc", "SIGTERM", marks=pytest.mark.calibrate),
+    ],
+)
 def test_chains_that_are_killed_leave_nothing(warm: Sandbox, engine: str, way: str) -> None:
     before = warm.files()
     sampling = warm.root / "work" / "sampling"

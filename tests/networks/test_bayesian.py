@@ -13,6 +13,7 @@ from bayesdp.networks import BayesianERGM, Network, NormalPrior, goodness_of_fit
 from tests.networks.oracles import ORACLES, all_graphs, florentine, karate
 
 pytestmark = pytest.mark.slow
+calibrate = pytest.mark.calibrate
 
 
 def exact_posterior(network: Network, terms: list[str], sd: float) -> tuple[np.ndarray, np.ndarray]:
@@ -33,9 +34,9 @@ def exact_posterior(network: Network, terms: list[str], sd: float) -> tuple[np.n
 @pytest.mark.parametrize(
     ("n", "pairs", "offset", "auxiliary"),
     [
-        (5, [[0, 1], [0, 2], [1, 2], [2, 3]], None, 4_000),
+        pytest.param(5, [[0, 1], [0, 2], [1, 2], [2, 3]], None, 4_000, marks=calibrate),
         (5, [[0, 1], [0, 2], [1, 2], [2, 3]], None, "tempered"),
-        (6, [[0, 1], [1, 2], [2, 3]], None, 4_000),
+        pytest.param(6, [[0, 1], [1, 2], [2, 3]], None, 4_000, marks=calibrate),
         (6, [[0, 1], [1, 2], [2, 3]], None, None),
         (5, [[0, 1], [0, 2], [1, 2], [2, 3]], 0.5, 4_000),
         (5, [[0, 1], [0, 2], [1, 2], [2, 3]], 0.5, "tempered"),

@@ -134,6 +134,7 @@ def test_what_is_returned():
 
 
 @pytest.mark.slow
+@pytest.mark.calibrate
 def test_annealed_moves_and_the_plain_exchange_agree_on_thirty_nodes():
     network = simulate(30, "edges + gwesp(0.5)", [-2.6, 0.5], seed=1).networks[0][0]
     evidence = flipped(network, 2.5)

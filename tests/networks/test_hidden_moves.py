@@ -92,7 +92,10 @@ def check_law(codes: np.ndarray, graphs: list[np.ndarray], directed: bool, law: 
     assert stats.chisquare(*merged).pvalue > FALSE_ALARM
 
 
-@pytest.mark.parametrize(("n", "directed"), [(4, False), (5, False), (3, True)])
+@pytest.mark.parametrize(
+    ("n", "directed"),
+    [(4, False), pytest.param(5, False, marks=pytest.mark.calibrate), (3, True)],
+)
 @pytest.mark.parametrize("kind", EVIDENCE)
 def test_the_law_of_the_hidden_graph_is_exact(kind, n, directed):
     terms = ["edges", "triangle", "nodecov('x')"]

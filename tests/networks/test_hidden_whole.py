@@ -46,7 +46,7 @@ def law_of(mechanism, outputs, graphs: list[np.ndarray]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("bitsets", [True, False])
-@pytest.mark.parametrize("n", [4, 5])
+@pytest.mark.parametrize("n", [4, pytest.param(5, marks=pytest.mark.calibrate)])
 @pytest.mark.parametrize("case", CASES)
 def test_the_law_of_the_hidden_graph_is_exact(case, n, bitsets):
     make, outputs = CASES[case]

@@ -136,7 +136,7 @@ def released_karate(epsilon: float) -> Evidence:
     return flipped(club.with_edges(pairs), epsilon)
 
 
-@pytest.mark.parametrize("private", [False, True])
+@pytest.mark.parametrize("private", [True, pytest.param(False, marks=pytest.mark.calibrate)])
 def test_karate_edges_and_triangles(private):
     """Ten times the tempering moves no mean by a tenth of a posterior sd; and graphs that long
     chains draw at the posterior mean, from the empty and from the complete one, have the ties seen.

@@ -206,6 +206,7 @@ def test_posterior_cells_of_normal_records():
 
 
 @pytest.mark.slow
+@pytest.mark.calibrate
 def test_posterior_cells_of_records_of_unknown_sd():
     """Coverage of the mean in a cell of Figure 8, and intervals shorter than Theorem 7's."""
     design = Design(1000, 10, 1.0, bounds=(-4.0, 4.0), share=0.9)

@@ -86,14 +86,14 @@ def test_threads_share_a_handle(url):
     assert [entry.position for entry in account.history()] == list(range(1, 21))
 
 
-# A thousand in all, each of some 0.1 s. A ledger takes a hundred of them: after each its whole
-# history is read again, which takes ever longer.
+# A thousand in all, two hundred of them in every run, each of some 0.1 s. A ledger takes 25:
+# after each its whole history is read again, which takes ever longer.
 KILLS_OF_ONE = 25
 KILLS = [
     pytest.param("sqlite", 100, id="sqlite-100"),
     pytest.param("postgresql", 100, id="postgresql-100"),
-    pytest.param("sqlite", 500, id="sqlite-500", marks=pytest.mark.slow),
-    pytest.param("postgresql", 300, id="postgresql-300", marks=pytest.mark.slow),
+    pytest.param("sqlite", 500, id="sqlite-500", marks=pytest.mark.calibrate),
+    pytest.param("postgresql", 300, id="postgresql-300", marks=pytest.mark.calibrate),
 ]
 
 

@@ -319,7 +319,15 @@ CASES = {
 
 @pytest.mark.filterwarnings("ignore:under this posterior")
 @pytest.mark.filterwarnings("ignore:the chains of this fit")
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",
+    [
+        name
+        if name in ("inflated", "truncated copies")
+        else pytest.param(name, marks=pytest.mark.calibrate)
+        for name in CASES
+    ],
+)
 def test_nuts_agrees_with_the_exact_engine(case):
     import arviz as az
 
