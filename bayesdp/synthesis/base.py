@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bayesdp.checks import plain
+from bayesdp.checks import check_at_least_one, plain
 from bayesdp.core.fields import check_declared
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import InvalidInput, kind_of, quoted
 from bayesdp.mechanisms.base import Mechanism, joint_guarantee
 from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.privacy.guarantee import Guarantee
@@ -180,8 +180,11 @@ class RecordSynthesizer(Synthesizer):
         if n is None and public:
             raise InvalidInput("n is missing; where it is public, the guarantee depends on it")
         labels = self._field("groups", None) or (None,)
-        sizes = n if isinstance(n, Mapping) else dict.fromkeys(labels, n)
-        return {label: n if public else None for label, n in sizes.items()}
+        if isinstance(n, Mapping):
+            sizes = {label: _checked_size(size) if public else None for label, size in n.items()}
+        else:
+            sizes = dict.fromkeys(labels, n if public else None)
+        return sizes
 
     def promise(self, known: Mapping[Any, Any]) -> Guarantee:
         """The guarantee of a release of groups of which this is `known`."""
@@ -245,7 +248,7 @@ class RecordSynthesizer(Synthesizer):
         budget = self._field("epsilon", None)
 
         def made(share: float | None) -> dict[Label, Mechanism]:
-            each = {one: self.mechanism(one, share) for one in set(known.values())}
+            each = {one: self.mechanism(one, share) for one in dict.fromkeys(known.values())}
             return {label: each[one] for label, one in known.items()}
 
         def holds(trial: Mapping[Label, Mechanism]) -> bool:
@@ -263,6 +266,17 @@ class RecordSynthesizer(Synthesizer):
 
     def _field(self, name: str, default: Any) -> Any:
         return getattr(self, name, default)
+
+
+def _checked_size(size: Any) -> int:
+    """Check one group's number of records; a message says its type alone, as of any data."""
+    try:
+        return check_at_least_one("n", size)
+    except InvalidInput:
+        raise InvalidInput(
+            f"n has {kind_of(size)} for a group that isn't a whole number, at least 1; give each "
+            "group's public number of records"
+        ) from None
 
 
 def _taken(records: Any, places: Any) -> Any:

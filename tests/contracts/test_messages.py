@@ -137,6 +137,15 @@ def test_messages_quote_by_the_one_function():
     assert set(found) <= LEFT_AS_THEY_ARE, found
 
 
+@pytest.mark.parametrize("size", [NUMBERS[0], -WHOLE[0], WORDS[0]], ids=str)
+def test_of_groups_sizes_a_message_says_the_type_alone(size: Any):
+    with pytest.raises(
+        bdp.errors.InvalidInput, match=f"n has {kind_of(size)} for a group"
+    ) as caught:
+        bdp.BetaBinomialSynthesizer(1.0).guarantee({"a": 9, "b": size})
+    assert not [trace for trace in TRACES for message in said(caught.value) if trace in message]
+
+
 def test_a_frame_in_the_place_of_steps():
     frame = DATA["frame"]
     with pytest.raises(bdp.errors.InvalidInput) as caught:
