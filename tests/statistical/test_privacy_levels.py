@@ -55,7 +55,9 @@ def rates(epsilon, rng):
     return (below + rng.random()) / 1000
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize(
+    "epsilon", [1.0, *(pytest.param(each, marks=pytest.mark.calibrate) for each in (0.1, 10.0))]
+)
 @pytest.mark.parametrize("place", [binomial, normal, categories, rates])
 def test_intervals_cover_at_every_level(place, epsilon):
     rng = np.random.default_rng([len(place.__name__), int(10 * epsilon)])

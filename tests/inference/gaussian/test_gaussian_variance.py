@@ -352,7 +352,7 @@ def test_the_quadrature_has_converged(kind, monkeypatch):
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(name, marks=() if name in ("sums", "copies") else pytest.mark.slow)
+        pytest.param(name, marks=() if name in ("sums", "copies") else pytest.mark.calibrate)
         for name in NUTS
     ],
 )
