@@ -105,7 +105,7 @@ SLOPED = {"means_law": PAIRS, "products_law": D.UniformProducts(), "delta": 1e-3
         (range(600), None, "second is"),
         (1000, None, "leave some"),
         (0, None, "at least 1"),
-        (300, [1], "give one way"),
+        (300, [1], "so second is the rest"),
         ([0, 0, 1], [2], "each once"),
         ([0, 1], [2000], "from 0 to 999"),
     ],
@@ -177,7 +177,7 @@ def gaussian(x):
     [
         (lambda: D.BoundedLaw([(-3, 3)], [(-1, 1)], 0.3, density=gaussian), "exceeds it there"),
         (lambda: D.BoundedLaw([(-3, 3)], [(-4, 1)], 0.1), "isn't within the support"),
-        (lambda: D.BoundedLaw([(-3, 3)], [(-1, 1)], 0.7), "more than all"),
+        (lambda: D.BoundedLaw([(-3, 3)], [(-1, 1)], 0.7), "above 1"),
         (lambda: D.BoundedLaw([(-math.inf, 3)], [(-1, 1)], 0.2), "Top-code"),
         (lambda: D.BoundedLaw([(-3, 3)], [(1, -1)], 0.2), "lower, upper"),
         (lambda: D.BoundedLaw([(-3, 3)], [(-1, 1)] * 2, 0.2), "one a coordinate"),

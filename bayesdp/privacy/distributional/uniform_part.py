@@ -1,8 +1,8 @@
 """Uniform part of a law on a box, which hides a record in an exact sum.
 
-A law that is at least h everywhere on a box is volume = h |box| parts a uniform record and
-1 - volume parts anything. All that the bounds on sums use of it is that volume, and how wide the
-law's support is beside the box.
+A law whose density is at least h everywhere on a box is a mixture: a uniform record with
+probability volume = h |box|, and anything with probability 1 - volume. The bounds on sums use
+nothing else of it than that volume, and how wide the law's support is relative to the box.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bayesdp.errors import InvalidInput, quoted
 
 @dataclass(frozen=True, slots=True)
 class UniformPart:
-    """A box on which a law is at least a height.
+    """A box on which a law's density is at least a height.
 
     Parameters
     ----------
@@ -27,13 +27,13 @@ class UniformPart:
     height : float
         A lower bound of the density on the box, or of the law's density part.
     support : sequence of (float, float)
-        Bounds on every record in each coordinate; they hold the box.
+        Bounds on every record in each coordinate; they contain the box.
 
     Raises
     ------
     InvalidInput
-        If an interval is empty or unbounded, the box leaves the support, or the law would hold
-        more than 1 in the box.
+        If an interval is empty or unbounded, the box leaves the support, or the box would have a
+        probability above 1.
     """
 
     box: tuple[tuple[float, float], ...]
@@ -61,8 +61,8 @@ class UniformPart:
         object.__setattr__(self, "height", float(self.height))
         if self._raw_volume() > 1 + 1e-12:
             raise InvalidInput(
-                f"a density of at least {self.height} on the box {box} would hold "
-                f"{self._raw_volume():.6g} of the records there; that is more than all of them"
+                f"a density of at least {self.height} on the box {box} would give it the "
+                f"probability {self._raw_volume():.6g}, above 1: lower the height or shrink the box"
             )
 
     @property
@@ -98,5 +98,7 @@ def check_intervals(name: str, intervals: Sequence[Any]) -> tuple[tuple[float, f
                 "in the law"
             )
         if not low < high:
-            raise InvalidInput(f"{name} has the interval ({low}, {high}); it must be lower, upper")
+            raise InvalidInput(
+                f"{name} has the interval ({low}, {high}); its lower end must be below its upper"
+            )
     return tuple((float(low), float(high)) for low, high in pairs)

@@ -33,7 +33,7 @@ Output = Hashable
 FiniteLaw = Mapping[tuple[Any, Any], float]
 """The probability of each pair (data, what the adversary knows)."""
 Mechanism = Callable[[Any], Any]
-"""Of data: an output, or a mapping of outputs to their probabilities."""
+"""A function of the data: an output, or a mapping of outputs to their probabilities."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ class Best:
     Attributes
     ----------
     epsilon, delta : float
-        Kept by `simulator` in every context.
+        The promise that `simulator` keeps in every context.
     lower : float
-        What no simulator's delta (epsilon, of `smallest_epsilon`) is below, to the solver's
-        tolerance of about 1e-9; of a given simulator, its own.
+        No simulator's delta (from `smallest_epsilon`: epsilon) is below this, up to the solver's
+        tolerance of about 1e-9; for a given simulator, its own.
     simulator : dict
         A law of outputs, as a dict, for each value of alt.
     """
@@ -64,7 +64,7 @@ class Contexts:
     Attributes
     ----------
     outputs : list
-        Of the mechanism, or of the simulator.
+        Outputs of the mechanism, or of the simulator.
     alts : list
         Values of alt.
     keys : list
@@ -74,7 +74,7 @@ class Contexts:
     scrubbed : ndarray, shape (contexts, alts)
         The law of alt(X).
     weight : ndarray, shape (contexts,)
-        Its probability under its law.
+        Each context's probability under its law.
     """
 
     outputs: list[Output]
