@@ -1,4 +1,4 @@
-"""Fit of a log-linear model: the release read, the engine chosen, draws named."""
+"""Fit of a log-linear model: read the release, choose the engine, name the draws."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Setting:
     design : Design
     problem : Problem
     unseen : tuple of str
-        Terms that the released marginals tell hardly anything of.
+        Terms that the released marginals hardly inform.
     scaled : tuple of str
         Terms with a tau of their own.
     """
@@ -66,7 +66,7 @@ class Setting:
 
 
 def setting_of(model: Any, release: Releases) -> Setting:
-    """Read releases for a model, or raise InvalidInput where they don't fit together."""
+    """Read releases for a model, or raise InvalidInput where they don't fit it or each other."""
     for each in releases_of(release):
         _ = each.mechanism  # which refuses groups
     parts = parts_of(release)[0]
