@@ -1,4 +1,4 @@
-"""Priors of coefficients."""
+"""Normal priors of a network model's coefficients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class NormalPrior:
     Parameters
     ----------
     mean, sd : float or array_like of shape (terms,)
-        One for all terms, or one a term; each sd above zero.
+        One number for all terms, or one for each; every sd must be above zero.
 
     Raises
     ------
