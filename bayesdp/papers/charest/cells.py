@@ -1,4 +1,4 @@
-"""Every simulation of Charest (2010) as a cell: a function, and the design that it is given."""
+"""Every simulation of Charest (2010) as a cell: a function and its design."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every simulation of Liu (2016), section 5, as a cell: a design and what it yields."""
+"""Every simulation of Liu (2016), section 5, as a cell: a design and its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables and figures of Liu (2016), section 5, computed again beside what was printed.
+"""The tables and figures of Liu (2016), section 5, recomputed beside the printed ones.
 
 What the paper's text leaves open is listed in `CHOICES`, and on the page.
 """
