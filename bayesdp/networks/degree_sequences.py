@@ -70,11 +70,11 @@ def check_degrees(degrees: ArrayLike) -> Integers:
     if d.ndim == 2:
         raise InvalidInput(
             f"degrees has shape {d.shape}; out- and in-degrees of a directed network have no "
-            "projection or beta-model here: give one degree a node, of an undirected network"
+            "projection or beta-model here: give one degree for each node of an undirected network"
         )
     if d.ndim != 1 or d.size == 0 or d.dtype.kind not in "iu":
         raise InvalidInput(
-            f"degrees has shape {d.shape} and type {d.dtype}; it must be integers, one a node"
+            f"degrees has shape {d.shape} and type {d.dtype}; it must be one integer for each node"
         )
     if max(-int(d.min()), int(d.max())) > _LARGEST:
         raise InvalidInput("degrees has a number beyond 2**53; no release has such degrees")

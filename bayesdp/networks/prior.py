@@ -42,7 +42,9 @@ class NormalPrior:
         for name, value in (("mean", self.mean), ("sd", self.sd)):
             numbers = np.asarray(value)
             if numbers.ndim > 1 or numbers.dtype.kind not in "iuf":
-                raise InvalidInput(f"{name} is {quoted(value)}; it must be a number or one a term")
+                raise InvalidInput(
+                    f"{name} is {quoted(value)}; it must be a number, or one for each term"
+                )
             if not np.isfinite(numbers).all() or (name == "sd" and not (numbers > 0).all()):
                 raise InvalidInput(
                     f"{name} is {quoted(value)}; it must be "

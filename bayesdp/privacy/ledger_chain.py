@@ -106,7 +106,7 @@ class Entry:
     released : mapping
         The mechanism's name and public parameters.
     at : str
-        UTC time by the clock of whoever spent; for people, never compared.
+        UTC time by the spender's clock; for people, never compared.
     hash : str
         The hash of this entry and all before it.
     """

@@ -180,7 +180,7 @@ def gaussian(x):
         (lambda: D.BoundedLaw([(-3, 3)], [(-1, 1)], 0.7), "above 1"),
         (lambda: D.BoundedLaw([(-math.inf, 3)], [(-1, 1)], 0.2), "Top-code"),
         (lambda: D.BoundedLaw([(-3, 3)], [(1, -1)], 0.2), "lower end must be"),
-        (lambda: D.BoundedLaw([(-3, 3)], [(-1, 1)] * 2, 0.2), "one a coordinate"),
+        (lambda: D.BoundedLaw([(-3, 3)], [(-1, 1)] * 2, 0.2), "one for each"),
         (lambda: D.BoundedLaw([(-3, 3)], [(-1, 1)], -0.2), "height"),
         (lambda: D.BoundedLaw([(-3, 3)], [(-1, 1)], 0.2, log_concave=True), "needs the density"),
         (

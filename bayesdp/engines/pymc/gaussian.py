@@ -53,9 +53,9 @@ def gaussian(
     Parameters
     ----------
     parts : sequence of Observed
-        One a group.
+        One for each group.
     sd : float or None
-        Of the records.
+        Standard deviation of the records, if it is known.
     prior : tuple of floats, or None
         (m0, s0), or where sd is None (m0, k, a, b); None is flat.
     """
@@ -90,9 +90,9 @@ def pooled(
     Parameters
     ----------
     parts : sequence of Observed
-        One a group.
+        One for each group.
     sd : float or None
-        Of the records.
+        Standard deviation of the records, if it is known.
     variance : tuple of two floats, or None
         (a, b) of the inverse-gamma prior of sigma^2, where sd is None.
     prior : tuple of two floats

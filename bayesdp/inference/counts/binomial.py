@@ -171,8 +171,8 @@ class BinomialModel(Model):
                 sizes = self._sizes_of([part])
                 if len(sizes) > 1:
                     raise InvalidInput(
-                        "n has a prior, but nobody takes a noisy count for a proportion without "
-                        "a number of records: there is no naive posterior"
+                        "n has a prior, and a noisy count isn't a proportion without a number of "
+                        "records: there is no naive posterior; use fit()"
                     )
                 posteriors.append(naive_of_weights(part, self.prior, ((1.0, sizes[0][0]),)))
             else:

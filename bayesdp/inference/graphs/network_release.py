@@ -38,7 +38,7 @@ def graphs_in(release: Release) -> list[Network]:
     networks = [output for output in release.outputs if isinstance(output, Network)]
     if len(networks) < release.copies:
         raise InvalidInput(
-            f"mechanism {quoted(release.mechanism.name)} released no graphs, so nobody can take "
-            "them for the real one: there is no naive posterior"
+            f"mechanism {quoted(release.mechanism.name)} released no graphs, which could be "
+            "mistaken for the real one: there is no naive posterior"
         )
     return networks

@@ -194,13 +194,13 @@ def naive_counts(noisy: NoisyTable) -> NDArray[np.int64]:
     """Return the released cells as if they were the table."""
     if not _of_cells(noisy):
         raise InvalidInput(
-            "several marginals were released, which are no table, and with noise they contradict "
-            "each other: there is no naive posterior; use fit()"
+            "several marginals were released, which don't make a table, and with noise they "
+            "contradict each other: there is no naive posterior; use fit()"
         )
     counts = np.rint(noisy.centre)
     if np.any(counts < 0):
         raise InvalidInput(
-            f"{int(np.sum(counts < 0))} released counts are below 0, so nobody can take them for "
+            f"{int(np.sum(counts < 0))} released counts are below 0, so they can't be mistaken for "
             "real: there is no naive posterior; use fit()"
         )
     if not counts.any():

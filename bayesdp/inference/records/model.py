@@ -195,7 +195,7 @@ class RecordModel(Model):
         return Draws(posterior, statistics, "augmentation", {"numba": numba.__version__})
 
     def about(self, run: Run, drawn: Draws) -> dict[str, str]:
-        """How records are represented, for the attrs of a fit."""
+        """The representation of records, for the attrs of a fit."""
         return {"records": "one by one" if self.support is None else "counted"}
 
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:

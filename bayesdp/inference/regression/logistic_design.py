@@ -144,7 +144,7 @@ def predictors_of_data(
     if not names or len(lengths) > 1 or len(next(iter(lengths))) != 1:
         raise InvalidInput(
             f"data has columns {names} of shapes {[c.shape for c in columns.values()]}; it must "
-            "have one or more columns of one number or label a record"
+            "have one or more columns with one number or label for each record"
         )
     if response in names:
         raise InvalidInput(

@@ -46,7 +46,7 @@ class Released(NamedTuple):
     first : ndarray of int64, shape (K,)
         The count that a row of the table starts with; counts outside it are impossible.
     table : ndarray of float64, shape (K, widest)
-        Of laws that aren't of this kind, added to them; empty where there are none.
+        Laws of another kind, which are added; empty where there are none.
     kind : int
         NUMBERS: the above. ANSWERS: records' own, whose true cells are summed out and never
         sampled. COEFFICIENTS: of a regression on the whole table

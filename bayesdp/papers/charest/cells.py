@@ -80,11 +80,11 @@ def run_cells(
     Parameters
     ----------
     replicates : int
-        Of each cell; a tenth of them at epsilon = 250.
+        Replicates of each cell; a tenth of them at epsilon = 250.
     seed : int
         A cell and a seed give the same numbers always.
     journal, workers, tell
-        As `run_kept` takes them.
+        As for `run_kept`.
 
     Raises
     ------

@@ -126,7 +126,7 @@ def attack(
     )
     if drawn.shape != (2, len(values), trials):
         raise InvalidInput(
-            f"the draws have shape {drawn.shape[2:]}; there must be one number or label a draw"
+            f"the draws have shape {drawn.shape[2:]}; there must be one number or label for each"
         )
     half = trials // 2
     outputs, cells = _cells(drawn, half)

@@ -17,7 +17,7 @@ Elsewhere let t be such that for a set of values the posterior, the sum of p_v f
 exceeds exp(epsilon + eta) times that of p_v s_v(t) / s(t), plus d. Multiplied by f(t), which is at
 least exp(-eta) s(t), one joint law exceeds exp(epsilon) times the other by d f(t); over all such t
 that is at most delta, so f gives them at most delta / d. With the worlds exchanged, s gives such t
-at most delta / d, and f at most exp(epsilon) delta / d + delta. So but for a set of t to which f
+at most delta / d, and f at most exp(epsilon) delta / d + delta. So except for a set of t to which f
 gives at most
 
     delta (1 + exp(epsilon)) / d + delta c,

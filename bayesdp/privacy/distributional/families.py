@@ -29,7 +29,7 @@ class Family:
     ----------
     names : tuple of str
     log_densities : tuple of callable
-        Of arrays of records.
+        Functions of an array of records.
     log_ratio : ndarray, shape (k, k)
         [b, j] is a bound on log of f_b / f_j.
     points, log_weights : ndarray

@@ -296,7 +296,7 @@ def _steps(
 def _numbers(name: str, given: Any) -> tuple[float, ...]:
     values = np.atleast_1d(np.asarray(given))
     if values.ndim != 1 or values.dtype.kind not in "iuf":
-        raise InvalidInput(f"{name} is {quoted(given)}; give a number, or one a coordinate")
+        raise InvalidInput(f"{name} is {quoted(given)}; give a number, or one for each coordinate")
     return tuple(float(v) for v in values)
 
 

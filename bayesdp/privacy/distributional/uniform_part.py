@@ -44,7 +44,8 @@ class UniformPart:
         box, support = check_intervals("box", self.box), check_intervals("support", self.support)
         if len(box) != len(support):
             raise InvalidInput(
-                f"box has {len(box)} intervals and support {len(support)}; give one a coordinate"
+                f"box has {len(box)} intervals and support {len(support)}; give one for each "
+                "coordinate"
             )
         for (low, high), (least, most) in zip(box, support, strict=True):
             if low < least or high > most:
@@ -72,7 +73,7 @@ class UniformPart:
 
     @property
     def widths(self) -> tuple[float, ...]:
-        """The support's widths, one a coordinate, where the box's are 1."""
+        """The support's widths, one for each coordinate, in units of the box's widths."""
         pairs = zip(self.box, self.support, strict=True)
         return tuple((most - least) / (high - low) for (low, high), (least, most) in pairs)
 
@@ -88,7 +89,8 @@ def check_intervals(name: str, intervals: Sequence[Any]) -> tuple[tuple[float, f
         pairs = ()
     if not pairs or not all(is_number(end) for pair in pairs for end in pair):
         raise InvalidInput(
-            f"{name} is {quoted(intervals)}; it must be a list of (lower, upper), one a coordinate"
+            f"{name} is {quoted(intervals)}; it must be a list of (lower, upper), one for each "
+            "coordinate"
         )
     for low, high in pairs:
         if not (math.isfinite(low) and math.isfinite(high)):

@@ -11,8 +11,8 @@ Definition 5.5) says that one simulator S has, in every context,
 within (epsilon, delta) of each other. For a given epsilon the best delta over all simulators is
 the value of a linear programme: the law of S(alt(X)) in a context is linear in S, and the two
 hockey-stick divergences are largest values of linear functions of it. What is returned is
-attained by a simulator that is returned too, and so is never too small but for rounding; `lower` is
-the programme's own value, which no simulator beats but for the solver's tolerance.
+attained by a simulator that is returned too, and so is too small by rounding at most; `lower` is
+the programme's own value, which no simulator beats by more than the solver's tolerance.
 """
 
 from __future__ import annotations
