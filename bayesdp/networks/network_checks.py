@@ -114,9 +114,8 @@ def checked_attributes(
         values = np.asarray(_by_label(name, given, nodes) if isinstance(given, Mapping) else given)
         if values.shape != (n,):
             raise InvalidInput(
-                f"attribute {quoted(name)} has shape {values.shape}; it must be one value "
-                "for each node, "
-                f"{(n,)}, or a mapping from node to value"
+                f"attribute {quoted(name)} has shape {values.shape}; it must be "
+                f"{(n,)}, one value for each node, or a mapping from node to value"
             )
         checked[name] = values
     return checked

@@ -74,8 +74,8 @@ class NoisyDegreesSynthesizer(GraphSynthesizer):
             shape = np.shape(example)
             if len(shape) not in (1, 2) or (len(shape) == 2 and shape[0] != 2):
                 raise InvalidInput(
-                    f"example has shape {shape}; it must be (n,), one degree for each node, or (2, n), "
-                    "out- and in-degrees"
+                    f"example has shape {shape}; it must be (n,), one degree for each node, or "
+                    "(2, n), out- and in-degrees"
                 )
             nodes, directed = shape[-1], len(shape) == 2
         return NoisyDegreesMechanism.calibrate(epsilon=self.epsilon, nodes=nodes, directed=directed)
