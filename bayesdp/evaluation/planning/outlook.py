@@ -22,11 +22,11 @@ times the ratio of P and P' at the output.
 P(S) / 2, and P(S) <= 2 delta: the odds grow by 2 exp(epsilon) at most, except with probability
 2 delta. Kasiviswanathan and Smith (2014) compare posteriors in this way.
 
-*The best guess*. Starting at even odds, a guess which of the two it is, right with probability 1/2
-without the output, is right with at most (1 + T) / 2, T the total variation distance of P and P':
-the privacy profile's delta at epsilon = 0. For every S, P(S) <= exp(epsilon) P'(S) + delta and
-1 - P'(S) <= exp(epsilon) (1 - P(S)) + delta; adding them, with S where P > P',
-1 + T <= exp(epsilon) (1 - T) + 2 delta, and so
+*The best guess*. Starting at even odds, any guess at which of the two it is, right with probability
+1/2 without the output, is right with probability at most (1 + T) / 2, T the total variation
+distance of P and P': the privacy profile's delta at epsilon = 0. For every S,
+P(S) <= exp(epsilon) P'(S) + delta and 1 - P'(S) <= exp(epsilon) (1 - P(S)) + delta; adding them,
+with S where P > P', 1 + T <= exp(epsilon) (1 - T) + 2 delta, and so
 
     T  <=  (exp(epsilon) - 1 + 2 delta) / (exp(epsilon) + 1)
 

@@ -66,10 +66,10 @@ def plan(
         The number of records, or a range of equally likely numbers where it is confidential. None
         where the family (rates of events) or `simulate` determines it.
     target : float
-        Largest length of the interval, in the estimand's unit: of the mean length over the prior
-        (average length criterion; Joseph, Wolfson and du Berger 1995), or with `assurance` of the
-        lengths of that share of the releases (modified worst outcome criterion; M'Lan, Joseph and
-        Wolfson 2008).
+        Largest length that the interval may have, in the estimand's unit: its mean length over the
+        prior (average length criterion; Joseph, Wolfson and du Berger 1995), or with `assurance`
+        the length that this share of the releases doesn't exceed (modified worst outcome criterion;
+        M'Lan, Joseph and Wolfson 2008).
     mechanisms : str, synthesizer, function, sequence of them, or mapping of names to them
         For counts: "beta_binomial", "discrete_laplace", "discrete_gaussian" (with `delta`) and
         "randomized_response"; for categories: "dirichlet_multinomial", "perturbed_histogram" and
