@@ -74,7 +74,7 @@ def check_degrees(degrees: ArrayLike) -> Integers:
         )
     if d.ndim != 1 or d.size == 0 or d.dtype.kind not in "iu":
         raise InvalidInput(
-            f"degrees has shape {d.shape} and type {d.dtype}; it must be one integer for each node"
+            f"degrees has shape {d.shape} and type {d.dtype}; it must be integers, one per node"
         )
     if max(-int(d.min()), int(d.max())) > _LARGEST:
         raise InvalidInput("degrees has a number beyond 2**53; no release has such degrees")
