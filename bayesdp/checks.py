@@ -1,7 +1,7 @@
 """Checks of arguments, shared by all parts of the package.
 
-Each returns the plain Python number that it checked, and that alone is used from there on: a
-`numpy.int8` of 64 is a good number of copies, but four times it is 0.
+Each returns the plain Python number that it checked, and only that is used from there on: a
+`numpy.int8` of 64 is a valid number of copies, but four times it is 0.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LARGEST = 2**63 - 1
 
 
 def is_number(value: Any) -> bool:
-    """Return True if `value` is a real number and not beyond all floats; True and False aren't."""
+    """Return True if `value` is a real number that fits in a float; booleans aren't numbers."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return False
     try:
@@ -41,9 +41,9 @@ def as_float(value: Any) -> float:
 
 
 def plain(made: Any) -> None:
-    """Make the numbers among a frozen dataclass's fields Python's own, before they are checked.
+    """Convert the numbers among a frozen dataclass's fields to Python's own, before any check.
 
-    Also those in tuples, lists and mappings. What is no number stays as it is, for the checks.
+    Those in tuples, lists and mappings are converted too. Other values are left for the checks.
     """
     for field in dataclasses.fields(made):
         if field.init:
@@ -51,9 +51,9 @@ def plain(made: Any) -> None:
 
 
 def as_plain(value: Any) -> Any:
-    """Return `value`, or the plain Python number that it is; also in tuples, lists, mappings.
+    """Return `value` with plain Python numbers, also inside tuples, lists and mappings.
 
-    NumPy's numbers aren't compared as they are: a plain float beside a `numpy.float16` is rounded
+    NumPy's numbers aren't compared as they are: a plain float next to a `numpy.float16` is rounded
     to that type first, to 0 or to infinity.
     """
     if type(value) in (int, float, bool, str):
@@ -79,15 +79,15 @@ def check_at_least_one(name: str, value: Any, also: str = "") -> int:
     Parameters
     ----------
     name : str
-        Of the argument, for the message.
+        Name of the argument, for the message.
     value : object
     also : str
-        What else it may be, as "or None if confidential", for the message.
+        Other allowed values, such as "or None if confidential", for the message.
 
     Raises
     ------
     InvalidInput
-        If it is anything else.
+        If `value` isn't a whole number from 1.
     """
     return check_at_least(name, value, 1, also)
 
@@ -118,16 +118,16 @@ def check_seed(seed: Any) -> int | None:
 
 
 def check_numbers(name: str, given: Any) -> NDArray[np.float64]:
-    """Return what was given as an array of floats, else raise without showing any of it.
+    """Return `given` as an array of floats, or raise InvalidInput that doesn't show any of it.
 
-    NumPy's own message shows the first that is no number, which may be a record.
+    NumPy's own message shows the first element that isn't a number, which may be a record.
     """
     import numpy as np  # here, so that the command line starts without it
 
     try:
         return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidInput(f"{name} is {kind_of(given)}, not of numbers alone") from None
+        raise InvalidInput(f"{name} is {kind_of(given)}; it must hold only numbers") from None
 
 
 def check_flag(name: str, value: Any) -> None:
@@ -137,7 +137,7 @@ def check_flag(name: str, value: Any) -> None:
 
 
 def check_path(name: str, value: Any) -> Path:
-    """Return `value` as a Path if it is a path or a text, else raise InvalidInput."""
+    """Return `value` as a Path if it is a path or a string, else raise InvalidInput."""
     if not isinstance(value, str | os.PathLike) or not str(value) or "\0" in str(value):
         raise InvalidInput(f"{name} is {quoted(value)}; it must be a path, as 'results/'")
     return Path(value)
@@ -150,13 +150,13 @@ def check_called(name: str, value: Any, kind: str = "a function") -> None:
 
 
 def check_one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
-    """Raise InvalidInput unless `value` is one of the texts that are allowed."""
+    """Raise InvalidInput unless `value` is one of the allowed strings."""
     if not isinstance(value, str) or value not in allowed:
         raise InvalidInput(f"{name} is {quoted(value)}; it must be one of {allowed}")
 
 
 def check_one_statistic(shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
-    """Raise InvalidInput unless a confidential statistic's shape is that of a single one."""
+    """Raise InvalidInput unless a confidential statistic has the shape of a single statistic."""
     if shape != expected:
         raise InvalidInput(
             f"the statistic has shape {shape}; one release takes one statistic, of shape {expected}"

@@ -1,8 +1,8 @@
-"""Distributional privacy: when may an exact number be published, and against whom.
+"""Distributional privacy: when an exact number may be published, and against whom.
 
 A promise here holds against an adversary who is uncertain of the data: the records come from a law
-of a declared class, and all but so many of them are unknown. It is never added to differential
-privacy. The names are loaded when first used; where each lives is in `distributional.pyi`.
+of a declared class, and only a given number of them are known. It never composes with differential
+privacy. Names are loaded when first used; `distributional.pyi` says where each lives.
 """
 
 from bayesdp import lazy as _lazy

@@ -1,4 +1,4 @@
-"""What is public, and where it lives."""
+"""Public names, and the modules that they live in."""
 
 from .mechanisms.counts.exact_statistic import ExactStatisticMechanism as ExactStatisticMechanism
 from .privacy.distributional.attack import Attack as Attack

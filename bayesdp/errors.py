@@ -1,8 +1,8 @@
 """The exceptions of bayesdp: one small family, so that `except BayesDPError` catches them all.
 
-Each also derives from the built-in exception a Python user would expect, so that
-code that knows nothing of bayesdp still handles it. What their messages quote of an argument
-goes through `quoted`, since a message ends in logs and in mails.
+Each also derives from the built-in exception a Python user would expect, so that code that knows
+nothing of bayesdp still handles it. Their messages quote arguments only through `quoted`, since
+messages end up in logs and e-mails.
 """
 
 import contextlib
@@ -28,12 +28,12 @@ _LONGEST = 80  # characters of a text: enough for a formula or a web address, no
 
 
 def quoted(value: Any) -> str:
-    """Quote an argument for a message: a number or a name; of anything else, only its type.
+    """Quote an argument for a message: a number or a name, and of anything else only its type.
 
-    A frame, series, array, sequence or mapping may hold confidential records, whatever argument
-    it was given as, and so may an object whose `repr` shows what it holds: of these, the type
-    alone. A path is quoted whole, and a text up to its first 80 characters if it is one line:
-    nearly all are names of columns and options.
+    A frame, series, array, sequence or mapping may hold confidential records, whatever argument it
+    was given as, and so may an object whose `repr` shows its content: only their type is shown. A
+    path is quoted whole, and a string up to its first 80 characters if it is one line: nearly all
+    are names of columns and options.
 
     Returns
     -------
@@ -62,8 +62,8 @@ def quoted(value: Any) -> str:
 def kind_of(value: Any) -> str:
     """Name the type of one of several values, for a message that must not show the value.
 
-    One element of a sequence may be a record, and so `quoted`, which shows numbers and texts, isn't
-    for it.
+    One element of a sequence may be a record, so that `quoted`, which shows numbers and strings,
+    mustn't be used for it.
 
     Returns
     -------
@@ -85,7 +85,7 @@ class BayesDPError(Exception):
 
 
 class InvalidInput(BayesDPError, ValueError):
-    """An argument, a data set or a file's content is not one that is allowed."""
+    """An argument, a data set or a file's content isn't allowed."""
 
 
 class InvalidRelease(BayesDPError, ValueError):
@@ -110,7 +110,7 @@ class BudgetExceeded(BayesDPError, RuntimeError):
     Attributes
     ----------
     epsilon, delta : float
-        What is left.
+        The largest epsilon and delta that one more release may cost.
     """
 
     def __init__(self, message: str, epsilon: float, delta: float) -> None:
@@ -125,7 +125,7 @@ class LedgerCorrupted(BayesDPError, RuntimeError):
     Attributes
     ----------
     dataset : str or None
-        Whose history; None where the list of datasets itself is wrong.
+        The dataset whose history is wrong; None where the list of datasets itself is.
     position : int or None
         The first bad entry: 0 is the budget, 1 the first spend. None where the entries are
         sound and only the dataset's own row is wrong.
@@ -140,12 +140,12 @@ class LedgerCorrupted(BayesDPError, RuntimeError):
 class LedgerUnavailable(BayesDPError, ConnectionError):
     """The database of a ledger can't be reached, read or written; nothing was drawn.
 
-    Nothing was spent, or a spend whose confirmation was lost stays recorded.
+    Nothing was spent, unless the commit's confirmation was lost: such a spend stays recorded.
     """
 
 
 class StudyStopped(BayesDPError, RuntimeError):
     """A study couldn't start or go on: no scheduler, no workers, a full disk.
 
-    What was finished is kept; run the study again, and it goes on from there.
+    Finished results are kept; run the study again, and it resumes from there.
     """

@@ -1,6 +1,6 @@
 """Evaluation: combining rules, utility and risk of copies, plans, studies and reports.
 
-Names are loaded when first used; where each lives is in `evaluate.pyi`.
+Names are loaded when first used; `evaluate.pyi` says where each lives.
 """
 
 from bayesdp import lazy as _lazy

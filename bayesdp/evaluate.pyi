@@ -1,4 +1,4 @@
-"""What is public, and where it lives."""
+"""Public names, and the modules that they live in."""
 
 from .evaluation.anonymity import anonymity as anonymity
 from .evaluation.attribute_risk import attribute_risk as attribute_risk

@@ -1,8 +1,8 @@
-"""Bases and views that another package's mechanisms, synthesizers and models are written with.
+"""Bases and views for mechanisms, synthesizers and models of other packages.
 
-An entry point makes them known by name, of the group "bayesdp.mechanisms", "bayesdp.synthesizers"
-or "bayesdp.models" (`bayesdp.registry`). Names are loaded when first used; where each lives is in
-`extending.pyi`.
+An entry point of the group "bayesdp.mechanisms", "bayesdp.synthesizers" or "bayesdp.models" makes
+them known by name (`bayesdp.registry`). Names are loaded when first used; `extending.pyi` says
+where each lives.
 """
 
 from bayesdp import lazy as _lazy

@@ -1,4 +1,4 @@
-"""What is public, and where it lives."""
+"""Public names, and the modules that they live in."""
 
 from .checks import check_at_least_one as check_at_least_one
 from .core.fields import declared as declared

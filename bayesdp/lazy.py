@@ -13,22 +13,23 @@ from bayesdp.renamed import RENAMED
 def attach(
     module: str, file: str
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return `__getattr__`, `__dir__` and `__all__` of a module whose names are those of its stub.
+    """Return `__getattr__`, `__dir__` and `__all__` for a module with the names of its stub.
 
-    Nothing is kept in the module, so that a submodule of a name's spelling never takes its place.
-    A name of `RENAMED` works too, with a DeprecationWarning; `dir` doesn't show it.
+    Nothing is kept in the module, so that a submodule of the same name never replaces it. A name in
+    `RENAMED` works too, with a DeprecationWarning; `dir` doesn't show it.
 
     Parameters
     ----------
     module : str
-        Its `__name__`.
+        The module's `__name__`.
     file : str
-        Its `__file__`; the stub is beside it, with lines as `from .there import Name as Name`.
+        The module's `__file__`; the stub is beside it, with lines such as
+        `from .there import Name as Name`.
 
     Returns
     -------
     tuple
-        To assign to the three, in a module without other names.
+        The three, to be assigned in a module without other names.
     """
     homes = _homes(module, file)
     renamed = RENAMED.get(module, {})
@@ -54,7 +55,7 @@ def attach(
 
 
 def _homes(module: str, file: str) -> dict[str, tuple[str, str]]:
-    """Each name's module and what it is called there; "" where it is that module itself."""
+    """Each name's module and its name there, which is "" for a module itself."""
     package = module if file.endswith("__init__.py") else module.rpartition(".")[0]
     with open(f"{file.removesuffix('.py')}.pyi", encoding="utf-8") as stub:  # noqa: PTH123
         body = ast.parse(stub.read()).body  # without pathlib, whose import would cost as much again

@@ -1,7 +1,7 @@
-"""Models: the posterior of what an analyst asks for, given a release and how it was randomised.
+"""Models: posteriors of an analyst's parameters, given a release and how it was randomised.
 
-Each has a name that ends in Model; beside them is what they return. Names are loaded when first
-used; where each lives is in `models.pyi`.
+Their names end in Model; the other names are those of their results. Names are loaded when first
+used; `models.pyi` says where each lives.
 """
 
 from bayesdp import lazy as _lazy

@@ -1,4 +1,4 @@
-"""What is public, and where it lives."""
+"""Public names, and the modules that they live in."""
 
 from .engines.mixture import BetaMixture as BetaMixture
 from .inference.counts.binomial import BinomialModel as BinomialModel

@@ -1,4 +1,4 @@
-"""Packages that only some uses need, each in one of `pyproject.toml`'s extras."""
+"""Optional packages, each in one of `pyproject.toml`'s extras."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from bayesdp.errors import MissingDependency
 
 
 def needed(module: str, what: str, extra: str) -> Any:
-    """A module of an extra, imported.
+    """Import a module of an extra.
 
     Parameters
     ----------
     module : str
-        As "networkx".
+        Name of the module, such as "networkx".
     what : str
-        What needs it, to begin the message with, as "Network.to_networkx".
+        What needs it, as the message begins, such as "Network.to_networkx".
     extra : str
-        Which extra installs it.
+        The extra that installs it.
 
     Raises
     ------
     MissingDependency
-        If it can't be imported; the message has the line that installs it.
+        If it can't be imported; the message has the command that installs it.
     """
     try:
         return import_module(module)
@@ -36,7 +36,7 @@ def needed(module: str, what: str, extra: str) -> Any:
 
 
 def is_installed(module: str) -> bool:
-    """Return True if a top-level module is there, found without importing it."""
+    """Return True if a top-level module is installed, without importing it."""
     try:
         return find_spec(module) is not None
     except (ImportError, ValueError):

@@ -1,17 +1,17 @@
 """Folders for confidential files, which nobody else can read and which don't outlive their use.
 
-A folder is its owner's alone (mode 0700), and there are three ways in which it goes:
+Only its owner can read a folder (mode 0700), and it is removed in one of three ways:
 
 * its context ends, also by an exception or Ctrl-C;
-* the process ends without that, by SIGTERM, SIGKILL or a crash: then a shell removes it that waits
-  for the end of the process, and ignores signals that are sent to a whole group;
-* that shell was killed too, or the machine stopped: the next start removes what is left (`sweep`).
-  A folder in use is known by a lock on it (flock), which the system lets go when a process ends, so
-  that no number of a process is taken for another's.
+* the process ends without that, by SIGTERM, SIGKILL or a crash: then a shell removes the folder,
+  which waits for the end of the process and ignores signals that are sent to a whole group;
+* that shell was killed too, or the machine stopped: the next start removes the folder (`sweep`).
+  A folder in use is recognised by a lock on it (flock), which the system releases when a process
+  ends, so that a reused process number can't be mistaken for the owner's.
 
-What a removed file held isn't overwritten, and may stay in the disk's free space until something
-else is. On Windows there are neither such a shell nor locks on folders, so the folder of a process
-that was killed stays until it is removed by hand.
+The content of a removed file isn't overwritten, and may stay in the disk's free space until it is
+used again. On Windows there are neither such a shell nor locks on folders, so the folder of a
+killed process stays until it is removed by hand.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def private_folder(*, sockets: bool = False) -> Iterator[Path]:
     Parameters
     ----------
     sockets : bool
-        Whether Unix sockets will be in it, whose names must be short; then it is in /tmp if the
-        folder of temporary files has a long name.
+        Whether Unix sockets will be in it, whose paths must be short; it is then in /tmp if the
+        folder of temporary files has a long path.
     """
     root = tempfile.gettempdir()
     if sockets and len(os.fsencode(root)) > _LONGEST:
@@ -74,8 +74,8 @@ def private_folder(*, sockets: bool = False) -> Iterator[Path]:
 def sweep() -> None:
     """Remove private folders of this user that no living process has in use.
 
-    Those in the folder of temporary files are found, and in /tmp. Nothing of another user is
-    touched, and no symbolic link is followed.
+    It searches the folder of temporary files and /tmp. Nothing of another user is touched, and no
+    symbolic link is followed.
     """
     if sys.platform == "win32":
         return
@@ -102,7 +102,7 @@ def _sweep(path: str) -> None:
 
 
 def _locked(root: str) -> tuple[Path, int | None]:
-    """A new folder, and the handle that keeps its lock, where there are locks."""
+    """Make a new folder, and return it with the handle of its lock, where there are locks."""
     for _ in range(_TRIES):
         folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=root))
         if sys.platform == "win32":
@@ -121,7 +121,7 @@ def _locked(root: str) -> tuple[Path, int | None]:
 
 
 def _watch(folder: Path) -> subprocess.Popen[bytes] | None:
-    """A shell that removes the folder when this process has ended: then its input ends."""
+    """Start a shell that removes the folder when its input ends, as this process ends."""
     if sys.platform == "win32":
         return None
     return subprocess.Popen(
@@ -135,7 +135,7 @@ def _watch(folder: Path) -> subprocess.Popen[bytes] | None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder; what a program that is ending still writes may come between."""
+    """Remove a folder, and retry if a program that is ending still writes to it."""
     for _ in range(_TRIES):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 Step = Callable[[int], None]
-"""Called with how much more is done, from any thread."""
+"""Called with the number of further parts done, from any thread."""
 DELAY = 5.0
 """Seconds before anything is shown: shorter fits stay quiet."""
 
@@ -21,21 +21,23 @@ def no_step(done: int) -> None:
 
 
 def wanted(progress: bool | None) -> bool:
-    """Return True if progress is to be shown: as said, or if None on a terminal."""
+    """Return True if progress is to be shown: as given, or for None if on a terminal."""
     return sys.stderr.isatty() if progress is None else bool(progress)
 
 
 @contextmanager
 def bar(progress: bool | None, total: int, label: str = "sampling") -> Iterator[Step]:
-    """A function to call as parts of `total` are done; a bar with the time left follows it.
+    """Yield a function to call as parts of `total` are done, which drives a progress bar.
 
     Parameters
     ----------
     progress : bool or None
-        Whether to show it, once it has taken `DELAY` seconds; None for where standard error is a
-        terminal. Where it isn't one, each tenth gets a line.
+        Whether to show a bar with the time left, after `DELAY` seconds; None: only if standard
+        error is a terminal. Where it isn't one, each tenth gets a line.
     total : int
+        Number of parts.
     label : str
+        Text in front of the bar.
 
     Examples
     --------

@@ -1,12 +1,12 @@
-"""Classes by their names, each imported when it is first asked for.
+"""Classes by their names, each imported when it is first looked up.
 
 Another package adds to a registry by an entry point of the registry's group, whose name is the
-class's: in its `pyproject.toml`, of a mechanism whose `name` is "my_noise",
+class's. Its `pyproject.toml` has, for a mechanism whose `name` is "my_noise",
 
     [project.entry-points."bayesdp.mechanisms"]
     my_noise = "my_package.noise:MyNoise"
 
-These are looked up for names that bayesdp doesn't have itself, and so replace none of its own.
+Entry points are looked up only for names that bayesdp doesn't have, and so can't replace its own.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Lazy(Mapping[str, Any]):
     home : str
         The package that the rows' modules are in.
     rows : mapping
-        From a name to "module:Class" or "module".
+        Mapping from a name to "module:Class" or "module".
     """
 
     def __init__(self, home: str, rows: Mapping[str, str]) -> None:
@@ -54,16 +54,16 @@ class Lazy(Mapping[str, Any]):
 class Registry(Lazy):
     """Classes by their names, of bayesdp and of other installed packages.
 
-    As a mapping it has those of bayesdp; `find` has the others too.
+    As a mapping it has the classes of bayesdp; `find` also finds the others.
 
     Parameters
     ----------
     group : str
-        The group of entry points, as "bayesdp.mechanisms".
+        The group of entry points, such as "bayesdp.mechanisms".
     home : str
         The package that the rows' modules are in.
     rows : mapping
-        From a name to "module:Class".
+        Mapping from a name to "module:Class".
     """
 
     def __init__(self, group: str, home: str, rows: Mapping[str, str]) -> None:
@@ -71,20 +71,20 @@ class Registry(Lazy):
         self.group = group
 
     def find(self, name: str, error: type[BayesDPError]) -> Any:
-        """The class of that name, of bayesdp or of another installed package; None without one.
+        """Find a class by its name, in bayesdp or another installed package; None if there is none.
 
         Parameters
         ----------
         name : str
             The class's name.
         error : type
-            What to raise.
+            Type of the error to raise.
 
         Raises
         ------
         BayesDPError
-            As `error`, if several packages have a class of that name, or the one that has can't
-            be imported or isn't a dataclass.
+            Of type `error`, if several packages have a class of that name, or the class can't be
+            imported or isn't a dataclass.
         """
         if not isinstance(name, str):
             return None

@@ -1,4 +1,4 @@
-"""Names that were public before they were sorted into namespaces, and how they are written now.
+"""Old public names, from before they were sorted into namespaces, and their new names.
 
 An old name works for two minor releases, with a warning that gives the new one (`lazy.attach`).
 """
@@ -109,7 +109,7 @@ RENAMED = {
         "compose": "distributional.compose_guarantees",
     },
 }
-"""By the module that they were in: the old name, and the new one as it follows `bdp.`."""
+"""Old names by the module that they were in, with the new name as it follows `bdp.`."""
 
 MOVED = {
     "bayesdp.evaluation.papers": {
@@ -120,4 +120,4 @@ MOVED = {
         "reproduction": "evaluation.colours",
     },
 }
-"""By the package that they were in: modules that tutorials import, and where they are now."""
+"""Modules that tutorials import, by the package that they were in, with their new location."""

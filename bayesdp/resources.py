@@ -9,7 +9,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def shipped(kind: Literal["stan", "models"]) -> Path:
-    """Folder of the shipped files of one kind.
+    """Return the folder of the shipped files of one kind.
 
     An installed wheel has them inside the package (`bayesdp/_shipped`); an editable
     install reads them live from the checkout.
@@ -17,7 +17,7 @@ def shipped(kind: Literal["stan", "models"]) -> Path:
     Parameters
     ----------
     kind : {"stan", "models"}
-        Which folder.
+        The kind of files.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Write a folder or a file whole or not at all, and never over somebody's work."""
+"""Writing of a folder or a file, whole or not at all, and never over somebody's work."""
 
 import os
 import shutil
@@ -18,8 +18,8 @@ def check_target(target: Path, marker: str, *, force: bool) -> None:
     target : Path
         Folder to write.
     marker : str
-        A file that a folder of the same kind has; with `force`, only such a folder (or
-        an empty one) is replaced.
+        A file by which a folder of the same kind is recognised; with `force`, only such a folder
+        (or an empty one) is replaced.
     force : bool
         Whether a folder of the same kind may be replaced.
 
@@ -28,7 +28,7 @@ def check_target(target: Path, marker: str, *, force: bool) -> None:
     ReleaseExists
         If the folder exists and may not be replaced.
     InvalidInput
-        If the folder it should stand in doesn't exist or can't be written.
+        If the folder it would be in doesn't exist or can't be written.
     """
     _check_parent(target)
     if not target.exists():
@@ -50,7 +50,7 @@ def check_file(target: Path, *, force: bool) -> None:
     ReleaseExists
         If the file exists and may not be replaced, or is a folder.
     InvalidInput
-        If the folder it should stand in doesn't exist or can't be written.
+        If the folder it would be in doesn't exist or can't be written.
     """
     _check_parent(target)
     if target.is_dir():
@@ -71,8 +71,8 @@ def exists_already(target: Path) -> ReleaseExists:
 def whole_folder(target: Path, marker: str, *, force: bool = False) -> Iterator[Path]:
     """Yield a temporary folder that becomes `target` when the block ends well.
 
-    Killed at any point, `target` is either as it was, absent, or whole: files are on disk
-    before the one rename that makes them visible.
+    If the process is killed at any point, `target` is either unchanged, absent, or whole: files are
+    on disk before the one rename that makes them visible.
     """
     check_target(target, marker, force=force)
     work = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
@@ -106,7 +106,7 @@ def whole_file(target: Path) -> Iterator[Path]:
 
 
 def _check_parent(target: Path) -> None:
-    """Refuse a place where nothing can be written, by writing and removing an empty file."""
+    """Refuse a folder that can't be written, by writing and removing an empty file there."""
     if not target.parent.is_dir():
         raise InvalidInput(f"folder {quoted(target.parent)} doesn't exist; create it first")
     try:

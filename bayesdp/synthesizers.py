@@ -1,7 +1,7 @@
-"""Synthesizers: from confidential data to a release, their promise paid for before it is drawn.
+"""Synthesizers: from confidential data to a release, whose promise is paid before it is drawn.
 
-Each has a name that ends in Synthesizer; beside them is what they are declared with, and what they
-return. Names are loaded when first used; where each lives is in `synthesizers.pyi`.
+Their names end in Synthesizer; the other names are used in declaring them or are their results.
+Names are loaded when first used; `synthesizers.pyi` says where each lives.
 """
 
 from bayesdp import lazy as _lazy

@@ -1,4 +1,4 @@
-"""What is public, and where it lives."""
+"""Public names, and the modules that they live in."""
 
 from .mechanisms.censored.weights import PublicWeights as PublicWeights
 from .mechanisms.modips.sequential.steps import CategoricalColumns as CategoricalColumns

@@ -1,4 +1,4 @@
-"""The command line: one file a command. Heavy imports wait until a command needs them."""
+"""The command line, one file for each command. Heavy imports wait until a command needs them."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def run_analysis(name: str, out: Path, force: bool) -> None:
 
 
 def _print_comparison(result: Any) -> None:
-    """Print each group's posterior beside the one that takes the copies for real data."""
+    """Print each group's posterior beside the one that treats the copies as real data."""
     from rich.markup import escape
     from rich.table import Table
 

@@ -9,13 +9,15 @@ import typer
 
 
 def audit(
-    release: Annotated[Path, typer.Argument(help="A release folder, or one like it.")],
-    trials: Annotated[int, typer.Option(help="Draws from each of a pair of neighbours.")] = 100_000,
+    release: Annotated[Path, typer.Argument(help="A release folder whose promise is tested.")],
+    trials: Annotated[
+        int, typer.Option(help="Draws from each member of a pair of neighbours.")
+    ] = 100_000,
 ) -> None:
     """Test the promise of a release's mechanism on draws from worst-case neighbours.
 
-    Draws from made-up data with the release's public parameters; spends no privacy. Exits with
-    status 1 if a promise is refuted.
+    The data are made up, with the release's public parameters, so that no privacy is spent. The
+    exit status is 1 if a promise is refuted.
     """
     from bayesdp.privacy.audit import audit as run_audit
     from bayesdp.release import Release

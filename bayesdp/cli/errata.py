@@ -9,10 +9,11 @@ import typer
 
 def errata(
     name: Annotated[
-        str, typer.Argument(help="A paper, as zheng, or an erratum, as zheng-theorem-7.12.")
+        str,
+        typer.Argument(help="A paper, such as zheng, or an erratum, such as zheng-theorem-7.12."),
     ] = "",
 ) -> None:
-    """List the papers' errors; for one of them, or one paper's, compute the evidence."""
+    """List the papers' errors; for one erratum, or those of one paper, compute the evidence."""
     from bayesdp.papers.errata import SOURCES, evidence, find_errata
 
     for each in find_errata(name):

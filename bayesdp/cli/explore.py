@@ -1,4 +1,4 @@
-"""Command `bayesdp explore`: a page on which a release's settings slide."""
+"""Command `bayesdp explore`: a page with sliders for a release's settings."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from bayesdp.errors import InvalidInput, quoted
 
 
 def explore(
-    release: Annotated[Path, typer.Argument(help="A release folder, of a proportion.")],
+    release: Annotated[Path, typer.Argument(help="Release folder of a proportion.")],
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("explore.html"),
     level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
     prior: Annotated[str, typer.Option(help="The beta prior of the proportion.")] = "1,1",
     n: Annotated[
         int | None, typer.Option(help="Number of records, where the release doesn't say it.")
     ] = None,
-    group: Annotated[str | None, typer.Option(help="One group; default: all.")] = None,
+    group: Annotated[str | None, typer.Option(help="Group to show; default: all.")] = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
-    show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    show: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier file there.")] = False,
 ) -> None:
-    """Write a page to slide epsilon, copies and n, and see what would follow from the release.
+    """Write a page with sliders for epsilon, copies and n that shows what a release would tell.
 
     The page needs no server and no network: it computes in the browser.
     """

@@ -17,29 +17,33 @@ from bayesdp.inference.readers import MODELS
 
 def fit(
     target: Annotated[
-        str, typer.Argument(help="A release folder, a TOML analysis, or a shipped one's name.")
+        str,
+        typer.Argument(help="A release folder, a TOML file, or the name of a shipped analysis."),
     ],
     out: Annotated[
         Path | None,
-        typer.Option(help="posterior.nc; for an analysis, a folder (default: its name)."),
+        typer.Option(
+            help="File to write, or folder of an analysis; default: posterior.nc, or its name."
+        ),
     ] = None,
     family: Annotated[str, typer.Option(help=f"Model family: {', '.join(MODELS)}.")] = "binomial",
     prior: Annotated[
-        str | None, typer.Option(help="The prior's numbers: 1,1 for a beta one.")
+        str | None, typer.Option(help="Numbers of the prior, such as 1,1 for a beta prior.")
     ] = None,
     n: Annotated[
-        str | None, typer.Option(help="A size, or those a confidential n may have: 500:1500.")
+        str | None,
+        typer.Option(help="Number of records, or a range if it is confidential: 500:1500."),
     ] = None,
     parameters: Annotated[
         list[str] | None,
         typer.Option("--set", help="Another parameter of the model, as TOML: 'sd = 1.5'."),
     ] = None,
     engine: Annotated[
-        str, typer.Option(help="auto, or one of the model's: exact, pymc, stan.")
+        str, typer.Option(help="Engine: auto, or one of the model's, such as exact, pymc or stan.")
     ] = "auto",
     draws: Annotated[int, typer.Option(help="Draws per chain.")] = 4000,
-    chains: Annotated[int, typer.Option(help="Chains.")] = 4,
-    seed: Annotated[int | None, typer.Option(help="For reproducible draws.")] = None,
+    chains: Annotated[int, typer.Option(help="Number of chains.")] = 4,
+    seed: Annotated[int | None, typer.Option(help="Seed, for reproducible draws.")] = None,
     force: Force = False,
 ) -> None:
     """Draw from the posterior given a release, or run a whole analysis."""

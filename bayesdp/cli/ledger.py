@@ -12,28 +12,32 @@ from bayesdp.errors import InvalidInput, quoted
 if TYPE_CHECKING:
     from bayesdp.privacy.ledger import DatasetLedger
 
-app = typer.Typer(help="Budgets of datasets, and what was spent of them.", no_args_is_help=True)
+app = typer.Typer(
+    help="Privacy budgets of datasets, and what was spent of them.", no_args_is_help=True
+)
 
 Url = Annotated[
     str, typer.Argument(help="sqlite:///budget.db or postgresql+psycopg://user@host/database")
 ]
 Name = Annotated[str, typer.Argument(help="The dataset's name.")]
-Relation = Annotated[str, typer.Option(help="Neighbours: add_remove, replace_one, edge or node.")]
+Relation = Annotated[
+    str, typer.Option(help="Neighbouring relation: add_remove, replace_one, edge or node.")
+]
 
 
 @app.command()
 def create(
     url: Url,
     dataset: Name,
-    epsilon: Annotated[float, typer.Option(help="All that may ever be spent.")],
+    epsilon: Annotated[float, typer.Option(help="The total epsilon that may ever be spent.")],
     neighbours: Relation,
-    delta: Annotated[float, typer.Option(help="All that may ever be spent.")] = 0.0,
+    delta: Annotated[float, typer.Option(help="The total delta that may ever be spent.")] = 0.0,
     conversion_delta: Annotated[
         float | None,
-        typer.Option(help="Part of delta kept for concentrated composition; default: half."),
+        typer.Option(help="Part of delta set aside for concentrated composition; default: half."),
     ] = None,
 ) -> None:
-    """Give a dataset its budget, once and for all."""
+    """Set the privacy budget of a dataset, once and for all."""
     from bayesdp.privacy.ledger import Ledger
 
     made = Ledger.open(url).create(
@@ -54,7 +58,7 @@ def create(
 def show(
     url: Url,
     dataset: Annotated[
-        str | None, typer.Argument(help="One dataset's history; default: all datasets.")
+        str | None, typer.Argument(help="A dataset, to show its history; default: all datasets.")
     ] = None,
 ) -> None:
     """Show what was spent and what is left."""
@@ -110,13 +114,13 @@ def show(
 def spend(
     url: Url,
     dataset: Name,
-    epsilon: Annotated[float, typer.Option(help="What the release promises.")],
+    epsilon: Annotated[float, typer.Option(help="Epsilon of the release's promise.")],
     neighbours: Relation,
     mechanism: Annotated[str, typer.Option(help="The mechanism's name.")],
-    source: Annotated[str, typer.Option(help="Where the promise is proved.")],
-    delta: Annotated[float, typer.Option(help="What the release promises.")] = 0.0,
+    source: Annotated[str, typer.Option(help="Where the promise is proved: paper and theorem.")],
+    delta: Annotated[float, typer.Option(help="Delta of the release's promise.")] = 0.0,
     strength: Annotated[
-        str, typer.Option(help="proved, conditional or as_published.")
+        str, typer.Option(help="Strength of the promise: proved, conditional or as_published.")
     ] = "conditional",
     parameters: Annotated[
         str, typer.Option(help="The mechanism's public parameters, as a JSON object.")
@@ -162,7 +166,7 @@ def verify(
 
 
 def open_account(url: str | None, dataset: str | None) -> DatasetLedger | None:
-    """The budget that two options name, or None where neither is given."""
+    """Return the budget that the two options name, or None where neither is given."""
     if (url is None) != (dataset is None):
         raise InvalidInput("ledger and dataset go together: --ledger URL --dataset NAME")
     if url is None or dataset is None:

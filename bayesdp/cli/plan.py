@@ -21,44 +21,51 @@ TABLE, PICTURE = "plan.csv", "plan.png"
 
 def plan(
     width: Annotated[
-        float, typer.Option("--width", "--target", help="How long the interval may be.")
+        float, typer.Option("--width", "--target", help="Largest length of the interval.")
     ],
     family: Annotated[str, typer.Option(help=f"Model family: {', '.join(MODELS)}.")] = "binomial",
     prior: Annotated[
-        str | None, typer.Option(help="The prior's numbers: 1,1 for a beta one.")
+        str | None, typer.Option(help="Numbers of the prior, such as 1,1 for a beta prior.")
     ] = None,
     n: Annotated[
-        str | None, typer.Option(help="Number of records; 500:1500 if confidential.")
+        str | None,
+        typer.Option(help="Number of records, or a range if it is confidential: 500:1500."),
     ] = None,
     parameters: Annotated[
         list[str] | None,
         typer.Option("--set", help="Another parameter of the model, as TOML: 'sd = 1.5'."),
     ] = None,
     mechanisms: Annotated[
-        str | None, typer.Option(help="Names: beta_binomial,discrete_laplace; default: all.")
+        str | None,
+        typer.Option(help="Mechanisms by name: beta_binomial,discrete_laplace; default: all."),
     ] = None,
     synthesizer: Annotated[
         list[str] | None,
         typer.Option(help="One more, as TOML: 'name = \"modips\", family = {kind = ...}'."),
     ] = None,
     copies: Annotated[str | None, typer.Option(help="Numbers of copies: 1,5,20.")] = None,
-    epsilon_range: Annotated[str, typer.Option(help="Smallest and largest.")] = "0.05,10",
-    delta: Annotated[float, typer.Option(help="Where promises are stated.")] = 0.0,
+    epsilon_range: Annotated[
+        str, typer.Option(help="Smallest and largest epsilon to consider.")
+    ] = "0.05,10",
+    delta: Annotated[float, typer.Option(help="Delta at which promises are stated.")] = 0.0,
     level: Annotated[float, typer.Option(help="Level of the interval.")] = 0.95,
     assurance: Annotated[
-        float | None, typer.Option(help="Share of releases with short intervals; default: mean.")
+        float | None,
+        typer.Option(help="Share of releases whose intervals must be short; default: the mean is."),
     ] = None,
     design_prior: Annotated[
-        str | None, typer.Option(help="What is expected of the data: 20,80, or one proportion.")
+        str | None,
+        typer.Option(help="Prior of the data, if not the model's: 20,80, or one proportion."),
     ] = None,
     estimand: Annotated[
-        str | None, typer.Option(help="A category, mu, sigma, or beta:age for one of several.")
+        str | None,
+        typer.Option(help="Estimand: a category, mu, sigma, or one of several as beta:age."),
     ] = None,
     attacker_prior: Annotated[
-        float, typer.Option(help="An attacker's probability beforehand.")
+        float, typer.Option(help="An attacker's prior probability of a record's value.")
     ] = 0.5,
     replicates: Annotated[int | None, typer.Option(help="Simulations for each number.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the simulation.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 0,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the table (CSV) and the map (PNG).")
     ] = None,

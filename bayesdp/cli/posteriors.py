@@ -10,7 +10,7 @@ _SHOWN = 60  # numbers of a posterior
 
 
 def print_summary(idata: Any) -> None:
-    """Print what ArviZ says of each number, as far as a screen holds them."""
+    """Print ArviZ's summary of each number, as far as a screen holds them."""
     from bayesdp.engines.draws import import_arviz
 
     table = import_arviz().summary(idata)

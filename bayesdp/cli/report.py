@@ -12,14 +12,14 @@ from bayesdp.errors import InvalidInput, quoted
 
 
 def report(
-    posterior: Annotated[Path, typer.Argument(help="posterior.nc, from `bayesdp fit`.")],
+    posterior: Annotated[Path, typer.Argument(help="The posterior.nc that `bayesdp fit` wrote.")],
     release: Annotated[Path, typer.Argument(help="The release folder it was fitted to.")],
     out: Out,
     level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     force: Force = False,
 ) -> None:
-    """Write one HTML page: what was released and promised, and what follows from it."""
+    """Write an HTML page on a release, its promise, and the posterior given it."""
     from bayesdp.engines.draws import import_arviz
     from bayesdp.release import Release
     from bayesdp.report.html import write_report

@@ -11,17 +11,17 @@ from bayesdp.cli.tables import progress_bar
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="charest, groce, hu, liu or zheng")],
-    out: Annotated[Path, typer.Option(help="Where to write.")],
+    paper: Annotated[str, typer.Argument(help="The paper: charest, groce, hu, liu or zheng.")],
+    out: Annotated[Path, typer.Option(help="Folder to write.")],
     replicates: Annotated[int | None, typer.Option(help="Simulations for each number.")] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Leave out liu's posteriors or hu's fits by Stan.")
+        bool, typer.Option("--quick", help="Leave out Liu's posteriors or Hu's fits by Stan.")
     ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Replace an earlier result there.")
     ] = False,
 ) -> None:
-    """Compute a paper's tables and figures again, beside what it printed."""
+    """Recompute a paper's tables and figures, beside the printed ones."""
     from bayesdp.papers.catalogue import find_paper
 
     reproduction = find_paper(paper, replicates, quick=quick)

@@ -21,22 +21,27 @@ _SUMMARY = "summary.csv"
 def study(
     file: Annotated[Path, typer.Argument(help="The study's TOML file.")],
     out: Annotated[
-        Path | None, typer.Option(help="Its folder; default: the file's `out`, or its name.")
+        Path | None, typer.Option(help="Folder of results; default: the file's `out`, or its name.")
     ] = None,
     client: Annotated[
-        str, typer.Option(help="local, a Dask scheduler's address, or none for this process.")
+        str,
+        typer.Option(
+            help="Where to run: local, a Dask scheduler's address, or none for this process."
+        ),
     ] = "local",
     workers: Annotated[
-        int | None, typer.Option(help="Processes of this machine; default: one a core.")
+        int | None, typer.Option(help="Number of processes of this machine; default: one per core.")
     ] = None,
-    replicates: Annotated[int | None, typer.Option(help="In place of the file's.")] = None,
+    replicates: Annotated[
+        int | None, typer.Option(help="Number of replicates, instead of the file's.")
+    ] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Compute failed replicates again.")
     ] = False,
 ) -> None:
     """Release simulated or public data many times over a grid, and analyse every release.
 
-    Run again, it goes on where it was stopped; with more replicates, it adds them.
+    The same command resumes a study that was stopped; with more replicates, it adds them.
     """
     from bayesdp.errors import StudyStopped
     from bayesdp.evaluation.studies.file import load_study
@@ -63,7 +68,7 @@ def study(
     _print(declared.title, results, summary)
     if len(results.failures) == len(results.frame):
         raise StudyStopped(
-            "every replicate failed, as said above; mend the study and give it another folder, or "
+            "every replicate failed, as shown above; mend the study and give it another folder, or "
             "where the fault lay elsewhere, run it again with --retry-failed"
         )
 

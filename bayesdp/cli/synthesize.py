@@ -14,34 +14,41 @@ from bayesdp.errors import InvalidInput
 
 def synthesize(
     data: Annotated[Path, typer.Argument(help="Confidential records: a CSV or Parquet file.")],
-    column: Annotated[str, typer.Option(help="Column of 0 and 1 (or true and false).")],
-    out: Annotated[Path, typer.Option(help="Where to write.")],
+    column: Annotated[str, typer.Option(help="Column of answers: 0 and 1, or true and false.")],
+    out: Annotated[Path, typer.Option(help="Release folder to write.")],
     epsilon: Annotated[float | None, typer.Option(help="Total privacy cost.")] = None,
     copies: Annotated[int, typer.Option(help="Number of synthetic copies.")] = 5,
     by: Annotated[str | None, typer.Option(help="Column of groups.")] = None,
-    size: Annotated[int | None, typer.Option(help="Records per copy; default n.")] = None,
+    size: Annotated[int | None, typer.Option(help="Records per copy; default: n.")] = None,
     prior: Annotated[
         str | None, typer.Option(help="The mechanism's prior a,b, instead of epsilon.")
     ] = None,
     confidential_n: Annotated[
-        bool, typer.Option("--confidential-n", help="Protect n, and each record's group.")
+        bool, typer.Option("--confidential-n", help="Keep n confidential, and each record's group.")
     ] = False,
     groups: Annotated[
-        str | None, typer.Option(help="All groups there may be, as a,b,c; their labels are public.")
+        str | None, typer.Option(help="All groups that may occur: a,b,c; their labels are public.")
     ] = None,
     all_groups: Annotated[
         bool,
-        typer.Option("--all-groups", help="Publish every label, though most are of one record."),
+        typer.Option(
+            "--all-groups",
+            help="Publish every label that occurs, even if most belong to one record.",
+        ),
     ] = False,
     equals: Annotated[
-        str | None, typer.Option(help="What counts as 1, as it is written; with --values.")
+        str | None, typer.Option(help="Value that counts as 1, as it is written; with --values.")
     ] = None,
     values: Annotated[
-        str | None, typer.Option(help="All values that may occur, as yes,no; public.")
+        str | None, typer.Option(help="All values that may occur: yes,no; public.")
     ] = None,
-    above: Annotated[float | None, typer.Option(help="Numbers above it count as 1.")] = None,
+    above: Annotated[
+        float | None, typer.Option(help="Threshold: numbers above it count as 1.")
+    ] = None,
     ledger: Annotated[str | None, typer.Option(help="URL of the ledger to spend from.")] = None,
-    dataset: Annotated[str | None, typer.Option(help="Whose budget, with --ledger.")] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="Dataset whose budget is charged, with --ledger.")
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace an earlier result there.")
     ] = False,

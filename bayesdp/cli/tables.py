@@ -13,7 +13,7 @@ _WIDEST = 1000  # columns
 
 
 def print_table(table: Table) -> None:
-    """Print a table whole: in a narrow terminal its lines break, and no number is cut."""
+    """Print a whole table: in a narrow terminal its lines wrap, and no number is cut."""
     from rich.console import Console
     from rich.measure import Measurement
 
@@ -24,7 +24,7 @@ def print_table(table: Table) -> None:
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[str, float], None]]:
-    """Yield a function that takes what is being done and the fraction done before it."""
+    """Yield a function that takes the name of the current step and the fraction done before it."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -1,6 +1,6 @@
 r"""Data augmentation where records take k values: chains over the parameters and the counts.
 
-Records that are alike count together. With p(theta) the probabilities of the values, the counts x
+Equal records are counted together. With p(theta) the probabilities of the values, the counts x
 of n records, n from its prior, and T the statistics of the values, the target is
 
     p(theta) Pr[n] n! prod_j p_j^x_j / x_j!  Pr[outputs | T' x],
@@ -83,9 +83,9 @@ def run_counts(
     Parameters
     ----------
     posterior, probabilities : compiled functions
-        As of `bayesdp.inference.records.model.RecordModel`.
+        As for `bayesdp.inference.records.model.RecordModel`.
     law_function, law
-        As of `bayesdp.engines.augmentation_laws`.
+        As in `bayesdp.engines.augmentation_laws`.
     table : ndarray, shape (k, components)
         Statistics of the values.
     sizes, log_sizes : ndarray

@@ -1,6 +1,6 @@
 r"""Laws of mechanisms as compiled functions of a sum over records, for data augmentation.
 
-Each is a tuple of what is public (the mechanism's parameters and the released outputs) and a
+Each is a tuple of public numbers (the mechanism's parameters and the released outputs) and a
 function that gives log Pr[all outputs | total] for one total, equal to the mechanism's `logp`
 summed over the copies. -inf stands for a total that can't have been released (a truncated law
 refuses statistics beyond its bounds), NaN for one that isn't a statistic at all: not a number, or
@@ -47,7 +47,7 @@ class NoiseLaw(NamedTuple):
 
 
 class ChoiceLaw(NamedTuple):
-    """Law of a choice of one component, with probability exponential in it; one `chosen` a copy."""
+    """Law of each copy's `chosen` component, with probability exponential in the component."""
 
     chosen: NDArray[np.int64]
     rate: float

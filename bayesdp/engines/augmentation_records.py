@@ -12,19 +12,19 @@ exp(-epsilon) at least. A proposal costs the same whatever n is.
 
 n unknown, by reversible jump
 -----------------------------
-Lists of records have no order that matters, so let the target be on ordered lists. From n records,
-with the next n + J in the prior's list of sizes: a birth proposes J new records from f(. | theta)
-and puts them at J places chosen at random; a death of J takes away those at J places chosen at
-random. Both are proposed with the same probability, as J is drawn from one law, up or down with
-probability 1/2. There are C = C(n + J, J) choices of places in either direction, so the ratio of
-targets times that of proposals, which a birth is accepted with, is
+The order of records doesn't matter, so let the target be on ordered lists. From n records, with the
+next n + J in the prior's list of sizes: a birth proposes J new records from f(. | theta) and puts
+them at J positions chosen at random; a death of J removes those at J positions chosen at random.
+Both are proposed with the same probability, as J is drawn from one law, up or down with probability
+1/2. There are C = C(n + J, J) choices of positions in either direction, so the ratio of targets
+times that of proposals, with which a birth is accepted, is
 
     Pr[n + J] prod_{all n + J} f  Pr[outputs | s + t]   (1/2) (1 / C)
     ------------------------------------------------- ---------------------------
     Pr[n]     prod_{the n}     f  Pr[outputs | s]       (1/2) (1 / C) prod_{the J} f
 
-= Pr[n + J] Pr[outputs | s + t] / (Pr[n] Pr[outputs | s]); a death with the inverse. New records
-are kept at the end of the list and dead ones moved there first, which changes nothing that matters.
+= Pr[n + J] Pr[outputs | s + t] / (Pr[n] Pr[outputs | s]); a death is accepted with the inverse. New
+records are kept at the end of the list and dead ones moved there first, which changes nothing.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def compiled(function: F) -> F:
-    """Compile for given functions, so that there is nothing to keep on the disk."""
+    """Compile a kernel for given functions, without a cache on disk."""
     return numba.njit(nogil=True)(function)  # type: ignore[no-any-return]
 
 
 @compiled
 def accepts(rng: Any, log_ratio: float) -> bool:
-    """Decide whether a move of that log ratio is accepted; NaN, of inf and -inf, isn't."""
+    """Decide whether a move with this log ratio is accepted; NaN, from inf and -inf, isn't."""
     return log_ratio >= 0.0 or rng.random() < math.exp(log_ratio)
 
 
 @compiled
 def change(proposed: float, current: float) -> float:
-    """Log ratio of two laws; 0 where both are impossible, so that a start may be."""
+    """Log ratio of two laws; 0 where both are impossible, so that a chain may start there."""
     if proposed == -np.inf and current == -np.inf:
         return 0.0
     return proposed - current

@@ -31,7 +31,7 @@ from bayesdp.errors import EngineFailed
 
 Floats = NDArray[np.float64]
 LogDensity = Callable[[Floats], Floats]
-"""At points, shape (points, coordinates)."""
+"""A log density at points, shape (points, coordinates)."""
 
 _ROUNDS = 1000
 _SAME = 1e-10
@@ -46,9 +46,9 @@ class Integral:
     Attributes
     ----------
     log_value, standard_error : float
-        The standard error is of the log, and relative of the integral.
+        The standard error is that of the log, and relative to the integral.
     problems : tuple of str
-        What speaks against it.
+        Reasons to doubt the estimate, in words.
     """
 
     log_value: float
@@ -68,12 +68,12 @@ def log_integral(
     draws : ndarray, shape (chains, draws, coordinates)
         Draws from it, in coordinates that range over all real numbers.
     generator : numpy.random.Generator
-        For the proposals.
+        Generator of the proposals.
 
     Raises
     ------
     EngineFailed
-        If the draws don't move, or the density isn't a number where it was drawn.
+        If the draws don't move, or the density is NaN where it was drawn.
     """
     half = draws.shape[1] // 2
     first, second = draws[:, :half], draws[:, half:]
@@ -160,7 +160,7 @@ def _effective(series: Floats) -> float:
 
 
 def _problems(series: Floats, error: float, draws: Floats) -> list[str]:
-    """List what speaks against an estimate; `draws` has shape (chains, draws, coordinates)."""
+    """List reasons to doubt an estimate; `draws` has shape (chains, draws, coordinates)."""
     problems = []
     if len(draws) > 1 and draws.shape[1] >= _FEWEST:
         rhat = import_arviz().rhat({"x": draws})["x"]
@@ -186,7 +186,7 @@ def average_of_logs(log_values: Floats) -> Integral:
 
 
 def warn_of(estimate: Integral) -> None:
-    """Warn of what speaks against an estimate."""
+    """Warn of the reasons to doubt an estimate."""
     if estimate.problems:
         warnings.warn(
             f"this log evidence can't be relied on: {'; '.join(estimate.problems)}. Draw more "

@@ -48,18 +48,18 @@ def sampling_of_chains(x: NDArray[np.float64]) -> Sampling:
 def problems(
     sampling: Sequence[Sampling], divergences: int | None, *, of: str = "groups", nuts: bool = True
 ) -> Iterator[str]:
-    """List what speaks against Markov chains' draws, in words; a NaN counts as too bad.
+    """List reasons to doubt Markov chains' draws, in words; a NaN counts as a failure.
 
     Parameters
     ----------
     sampling : sequence of Sampling
-        One a number.
+        Diagnostics, one for each number.
     divergences : int or None
-        Divergent transitions; None where none were recorded.
+        Number of divergent transitions; None where they weren't recorded.
     of : str
-        What the numbers belong to.
+        The items that the numbers belong to, for example "groups".
     nuts : bool
-        Whether divergences are due.
+        Whether the sampler is NUTS, which records divergences.
     """
     if any(one.rhat is None for one in sampling):
         yield "R-hat compares chains, and only one was run"
@@ -85,16 +85,16 @@ def verdict(drawn: Draws, variables: Sequence[str], *, of: str, also: Sequence[s
     ----------
     drawn : Draws
     variables : sequence of str
-        Those that are judged, number by number.
+        The variables to judge, number by number.
     of : str
-        What the numbers belong to, as "terms".
+        The items that the numbers belong to, for example "terms".
     also : sequence of str
-        What else speaks against the draws.
+        Further reasons to doubt the draws.
 
     Warns
     -----
     UserWarning
-        If something speaks against them, with what to do.
+        If there is a reason to doubt the draws, with what to do.
     """
     columns = [np.asarray(drawn.posterior[name]) for name in variables]
     flat = np.concatenate([x.reshape(*x.shape[:2], -1) for x in columns], axis=-1)

@@ -2,8 +2,8 @@ r"""Gibbs sampling of latent counts, where their posterior is a mixture of produ
 
 The target is g(sum x) prod_i f_i(x_i) prod_m sum_v prod_i h_{m i}(x_i, v). A sweep draws each v_m
 given x, from its points; then, given all v_m, for pairs (i, j) of categories in a random order,
-x_i given x_i + x_j and the rest, from all that it can be; and where n is unknown each x_i given the
-rest, which moves n. Every step draws from its full conditional, so the target is stationary.
+x_i given x_i + x_j and the rest, from all its values; and where n is unknown each x_i given the
+rest, which changes n. Every step draws from its full conditional, so the target is stationary.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def sample_counts(
     warmup: int,
     seed: int | None,
 ) -> Integers:
-    """Draw the counts, shape (chains, draws, k), a sweep each after `warmup` sweeps.
+    """Draw the counts, shape (chains, draws, k), one for each sweep after `warmup` sweeps.
 
     Parameters
     ----------
     base : Factored
-        f and g.
+        The factors f and g.
     mixtures : sequence of ndarray, shape (k, counts, points)
-        log h, one a copy: counts from the base's firsts on. All tables are as long.
+        log h, one for each copy, at counts from the base's firsts on. All tables have one length.
     draws, chains, warmup : int
     seed : int or None
     """
@@ -68,7 +68,7 @@ def sample_counts(
 
 
 def _start(tables: Floats, firsts: Integers, base: Factored, rng: np.random.Generator) -> Any:
-    """Start from possible counts, spread at random: in the order of a random walk to a size."""
+    """Start from possible counts at random, reached by a random walk to a possible size."""
     possible = [np.flatnonzero(row > -np.inf) for row in tables]
     low = firsts + np.array([p[0] for p in possible])
     high = firsts + np.array([p[-1] for p in possible])

@@ -120,7 +120,7 @@ class Factored:
     firsts : sequence of int
         The smallest count of each category.
     tables : sequence of ndarray
-        log f_i(x) for x from there on, one a category.
+        log f_i(x) for x from there on, one for each category.
     sizes : ndarray of int
         The possible n, increasing.
     log_sizes : ndarray
@@ -234,8 +234,8 @@ def holds(
 ) -> bool:
     """Check that counts beyond the tables, within two ends each, are negligible a posteriori.
 
-    With the tables tilted and divided by their sums, x_i beyond its table has at most the
-    probability of that under its own law, over that of a sum that may be; and beyond a table, if
+    With the tables tilted and divided by their sums, the probability that x_i lies beyond its table
+    is at most that under its own law, divided by that of a possible sum; and beyond a table, if
     laws are log-concave there, a law falls at least as fast as at its end.
     """
     if any(not table.max() > -np.inf for table in tables):
@@ -264,7 +264,7 @@ def _log_tail(law: Floats) -> float:
 
 
 def _shares(one: _Law, rest: _Law, totals: Integers, rng: np.random.Generator) -> Integers:
-    """Draw the first of two independent counts given their sum, one a total."""
+    """Draw the first of two independent counts given their sum, once for each total."""
     share, point = np.empty_like(totals), rng.random(totals.size)
     order = np.argsort(totals, kind="stable")
     each, starts = np.unique(totals[order], return_index=True)

@@ -11,9 +11,9 @@ Poisson's formula gives the relative error, at most
     2 sum over k >= 1 of |Gamma(a + 2 pi i k / h) Gamma(b - 2 pi i k / h)| / Gamma(a) Gamma(b),
 
 about 2 exp(-2 pi^2 (a + b) / (a b h^2)). So a stride of 0.45 / sqrt((alpha + beta + n) p (1 - p))
-always is fine enough. Outputs mostly tell less of p than n records would, and the stride is that
-for as many as they are worth; it is halved until the sums over even and over odd j agree to
-1e-9, of which their average is off by far less still where L is smooth.
+is always fine enough. Outputs are mostly less informative about p than n records, and the stride is
+that for the number of records that they are worth; it is halved until the sums over even and over
+odd j agree to 1e-9, where the error of their average is far smaller still if L is smooth.
 
 As the sum doesn't depend on o, a node of a lattice with an offset drawn at random, chosen in
 proportion to f, is an exact draw of t.
@@ -30,7 +30,7 @@ from bayesdp.engines.likelihood_curves import POINTS, Curve
 
 
 def in_one(curves: Sequence[Curve | None]) -> tuple[Any, ...]:
-    """Join the groups' curves one after the other, as `curve_of` takes them; None has no panels."""
+    """Join the groups' curves one after the other, for `curve_of`; None has no panels."""
     panels = [0 if curve is None else curve.highest.size for curve in curves]
     some = [curve for curve in curves if curve is not None]
     before = [np.maximum.accumulate(curve.highest) for curve in some]

@@ -31,9 +31,9 @@ class Draws:
     versions : mapping of str to str
         Versions of the software that drew them.
     doubts : tuple of str
-        What the engine itself found that speaks against its draws, in words.
+        The engine's own reasons to doubt its draws, in words.
     told : mapping of str to str
-        What else the engine says of its draws, for a fit's attrs.
+        Further information from the engine about its draws, for a fit's attrs.
     """
 
     posterior: Mapping[str, NDArray[np.float64]]
@@ -51,7 +51,7 @@ def check_sampling(seed: int | None, **counts: Any) -> dict[str, Any]:
 
 
 def seed_of(seed: int, bits: int) -> int:
-    """Derive a seed of `bits` bits for an engine: the same if it has no more, or else mixed."""
+    """Derive a seed of `bits` bits for an engine: unchanged if it is that short, or else hashed."""
     if seed < 1 << bits:
         return seed
     return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]) >> (64 - bits)

@@ -1,4 +1,4 @@
-"""Enumerate a latent count: which values matter, and with what weight.
+"""Enumeration of a latent count: which values matter, and with what weight.
 
 The released copies depend on the confidential data only through a count x of n. Summing
 over every x in 0..n gives the analyst's likelihood exactly; all but 1e-15 of the
@@ -31,7 +31,7 @@ LogWeight = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Cells:
-    """Latent counts that matter, one element a pair (x, n), shape (cells,).
+    """Latent counts that matter, one element for each pair (x, n), shape (cells,).
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Cells:
     log_law : ndarray of float
         log of Pr[all outputs | x, n] times the prior probability of n.
     log_marginal : ndarray of float
-        log Pr[x | n] under the beta prior of p: what remains to make the posterior weight.
+        log Pr[x | n] under the beta prior of p: the other factor of the posterior weight.
     """
 
     successes: NDArray[np.float64]
@@ -74,11 +74,11 @@ def enumerate_cells(
     Parameters
     ----------
     parts : sequence of Part
-        Mechanisms and outputs; several are of the same records.
+        Mechanisms and outputs; several must be of the same records.
     prior : tuple of two floats
         The beta prior of p.
     sizes : iterable of (n, probability)
-        What the analyst knows of n; one pair (n, 1.0) where it is public.
+        The analyst's prior on n; one pair (n, 1.0) where it is public.
 
     Raises
     ------
@@ -120,13 +120,13 @@ def _too_many(n: int) -> InvalidInput:
 
 
 def is_noisy_count(mechanism: Any) -> bool:
-    """Return True if it adds noise to one number, which may be a count."""
+    """Return True if a mechanism adds noise to one number, which may be a count."""
     noise = view_of(mechanism, NoiseView)
     return noise is not None and not noise.shape
 
 
 def count_of(mechanism: Any) -> CountView:
-    """The mechanism's view of a count of ones, or InvalidInput where it has none."""
+    """Return the mechanism's view of a count of ones, or raise InvalidInput if it has none."""
     if (view := view_of(mechanism, CountView)) is None:
         raise InvalidInput(
             f"the release's mechanism {quoted(mechanism.name)} doesn't randomise a count of ones "
@@ -141,10 +141,11 @@ def log_law_of_counts(parts: Sequence[Part], n: int, x: NDArray[np.int64]) -> ND
     Parameters
     ----------
     parts : sequence of Part
-        Of one group; several are of the same records.
+        Parts of one group; several must be of the same records.
     n : int
-        Records.
+        Number of records.
     x : ndarray of int, shape (k,)
+        Numbers of ones, from 0 to n.
 
     Returns
     -------

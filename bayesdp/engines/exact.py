@@ -21,16 +21,16 @@ def sample(
     seed: int | None,
     scalar: bool,
 ) -> Draws:
-    """Draw from independent mixtures, one a group.
+    """Draw from independent mixtures of betas, one for each group.
 
     Parameters
     ----------
     posteriors : sequence of BetaMixture
-        One a group.
+        One for each group.
     draws, chains : int
         Shape of the result; all chains * draws are independent.
     seed : int or None
-        For reproducible draws.
+        Seed, for reproducible draws.
     scalar : bool
         Whether "p" has no group dimension; then there is one posterior.
 
@@ -58,7 +58,7 @@ def sample(
 
 
 class Mixture(Protocol):
-    """Protocol of a posterior that independent draws can be made from."""
+    """Protocol of a posterior from which independent draws can be made."""
 
     def draw(
         self, size: int, rng: np.random.Generator
@@ -74,7 +74,7 @@ def sample_mixtures(
     seed: int | None,
     scalar: bool,
 ) -> Draws:
-    """Draw from independent mixtures of any kind, with the variables that they have."""
+    """Draw the variables of independent mixtures of any kind, one mixture for each group."""
     rng = np.random.default_rng(seed)
     each = [posterior.draw(chains * draws, rng) for posterior in posteriors]
     shape = (chains, draws) if scalar else (chains, draws, len(posteriors))

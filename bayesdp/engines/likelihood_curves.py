@@ -2,8 +2,9 @@ r"""Likelihoods of a proportion, its count summed out: smooth curves, tabulated 
 
     L(p) = sum over x of law(x) C(n, x) p^x (1 - p)^(n - x)
 
-is what a group's outputs tell of p, whatever the prior of p. Where law is log-concave, so are the
-terms, and each L(p) is summed outwards from its largest term until the rest is below e^-40 of it.
+is the likelihood of p from a group's outputs, whatever the prior of p. Where law is log-concave,
+so are the terms, and L(p) is summed outwards from its largest term until the rest is below e^-40
+of it.
 log L is smooth in t = log(p / (1 - p)): it is interpolated in Chebyshev points on panels, which are
 halved until L summed at other points agrees.
 """
@@ -39,13 +40,14 @@ class Curve:
     edges : ndarray, shape (panels + 1,)
         Ascending t.
     coefficients : ndarray, shape (panels, 16)
-        Of Chebyshev polynomials on each panel.
+        Coefficients of Chebyshev polynomials on each panel.
     highest : ndarray, shape (panels,)
-        What log L doesn't exceed there.
+        An upper bound of log L on each panel.
     ends : tuple of four floats
         The first and the last count, and the logs of law(x) C(n, x) at them.
     worth : ndarray, shape (panels,)
-        How many records would tell as much of p: the largest curvature of log L in t, by p (1 - p).
+        How many records would be as informative about p: the largest curvature of log L in t,
+        divided by p (1 - p).
     """
 
     edges: Floats
@@ -56,22 +58,23 @@ class Curve:
 
 
 def likelihood_curve(law: Floats, counts: NDArray[np.int64], n: int, least: float) -> Curve | None:
-    """log L of a group.
+    """Tabulate log L of a group.
 
     Parameters
     ----------
     law : ndarray, shape (counts,)
         log Pr[outputs | x], log-concave in x.
     counts : ndarray of int, shape (counts,)
-        These x, successive ones; the law of others is negligible.
+        These x, consecutive; the law of others is negligible.
     n : int
+        Number of records.
     least : float
         How far below its largest log L is negligible.
 
     Returns
     -------
     Curve or None
-        None where panels don't come to agree with the sums, or there are fewer than three counts.
+        None where the panels never agree with the sums, or there are fewer than three counts.
     """
     if law.size < 3:
         return None
@@ -131,7 +134,7 @@ def _worth(left: Floats, right: Floats, coefficients: Floats, n: int) -> Floats:
 
 
 def _log_binomial(x: Floats, n: int, t: Floats) -> Floats:
-    """log of the binomial probability of x at log odds t."""
+    """Log of the binomial probability of x at log odds t."""
     inside = (x > 0) & (x < n)
     k = np.where(inside, x, n / 2)
     law = beta_log_kernel(special.expit(t), special.expit(-t), k, n - k) + np.log(n / k / (n - k))

@@ -115,8 +115,8 @@ class BetaMixture(Mixture):
     def _quantile(self, q: float) -> float:
         """Invert a cdf by Newton's method inside a bracket that shrinks at every step.
 
-        Half of it goes in the logarithm while its ends are far apart, since a quantile may be near
-        the smallest float; below that it is 0, and next to 1 it is 1.
+        The bracket is halved in the logarithm while its ends are far apart, since a quantile may be
+        near the smallest float; below that it is 0, and next to 1 it is 1.
         """
         low, high = np.nextafter(0.0, 1.0), np.nextafter(1.0, 0.0)
         if q <= float(self.cdf(low)):

@@ -28,8 +28,8 @@ class NormalInverseGammaMixture:
     shape, size : float
         Positive.
     blur : tuple of two ndarrays, optional
-        Of a component that stands for an interval longer than it is wide, the interval's length in
-        mu, and in log sigma^2: draws are spread over it.
+        For components that stand for an interval longer than they are wide: the interval's length
+        in mu, and in log sigma^2, over which draws are spread.
     """
 
     weights: Floats
@@ -46,7 +46,7 @@ class NormalInverseGammaMixture:
         return float(self.weights @ each[0]), float(self.weights @ each[1])
 
     def sd(self) -> tuple[float, float]:
-        """Standard deviations of mu and of sigma; the shape is above 1."""
+        """Standard deviations of mu and of sigma; the shape must be above 1."""
         mean, expected = self.mean()
         variance = float(self.weights @ self.scales) / (self.shape - 1)
         within = variance / self.size

@@ -1,6 +1,6 @@
 """Partial pooling: groups' numbers from one law, its two parameters sampled, the rest summed out.
 
-A chain moves in the two, u and v, by slice sampling (Neal 2003) along random directions, which has
+A chain samples the two, u and v, by slice sampling (Neal 2003) along random directions, which has
 nothing to tune but the directions' shape, learnt in warm-up. Given them the groups' numbers are
 drawn exactly. `bayesdp.engines.pooled_proportions` and `bayesdp.engines.pooled_means` have the
 densities.
@@ -33,9 +33,9 @@ def sample(
     Parameters
     ----------
     means : bool
-        Of groups' means; else of their proportions.
+        Whether the numbers are groups' means; if not, they are proportions.
     given : tuple
-        What `pooled_means.log_means` or `pooled_proportions.log_proportions` takes.
+        As for `pooled_means.log_means` or `pooled_proportions.log_proportions`.
     draws, chains, warmup : int
     seed : int or None
     """

@@ -1,4 +1,4 @@
-"""Laws of groups' numbers on nodes, in a row, as the kernels of partial pooling take them."""
+"""Laws of groups' numbers on nodes, concatenated for the kernels of partial pooling."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ def in_a_row(
     tables: int = 0,
     curves: Sequence[Curve | None] | None = None,
 ) -> Given:
-    """Lay groups' laws, nodes and weights out in a row, as the kernels take them.
+    """Concatenate groups' laws, nodes and weights for the kernels.
 
     Parameters
     ----------
     laws, nodes, ways : sequence of ndarray
-        Of each group log laws at ascending nodes, and logs of what they are multiplied by.
+        For each group, log laws at ascending nodes, and logs of the nodes' weights.
     own : sequence of float
-        A number a group.
+        One number for each group.
     prior : tuple of three floats
+        Parameters of the population's prior.
     tables : int
-        How long the tables are that kernels make, if they do.
+        Length of the kernels' tables, if they make any.
     curves : sequence of Curve or None, optional
-        Of the groups that have one in the place of nodes; else none has.
+        Curves of the groups that have one instead of nodes; by default none has.
 
     Returns
     -------

@@ -30,15 +30,15 @@ def given_means(
     variances: list[float],
     prior: tuple[float, float, float],
 ) -> Given:
-    """Prepare the arrays that `log_means` takes.
+    """Prepare the arrays for `log_means`.
 
     Parameters
     ----------
     nodes, laws : list of ndarray
-        Of each group, ascending means, and log of the density of the outputs there times the node's
-        weight.
+        For each group, ascending means, and the log of the density of the outputs there times the
+        node's weight.
     variances : list of float
-        sigma^2 / n of each.
+        sigma^2 / n of each group.
     prior : tuple of three floats
         m's mean and sd, and the scale of t's half-normal prior.
     """
@@ -46,7 +46,7 @@ def given_means(
 
 
 def start_means(given: Any, rng: np.random.Generator) -> Floats:
-    """Draw a start from the prior, within what has a density."""
+    """Draw a start from the prior where the posterior has a density."""
     centre, sd, scale = given[-3]
     while True:
         at = np.array([rng.normal(centre, sd), math.log(abs(rng.normal(0, scale)))])

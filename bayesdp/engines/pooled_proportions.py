@@ -10,8 +10,8 @@ x_g is drawn from its sum, and p_g from its beta distribution: exact draws.
 
 A sum runs over the counts that matter at that (m, kappa). A beta-binomial probability is at most 1,
 so with any count x* the sum is at least w = law(x*) Pr[x*], and all counts whose law is below
-e^-50 w together add less than (n + 1) e^-50 of it: an outlying group takes in the counts from
-which its law is small, as far as the others' say of m and kappa outweighs it.
+e^-50 w together add less than (n + 1) e^-50 of it: the sum of an outlying group includes counts at
+which its law is small, as far as the other groups' information about m and kappa outweighs it.
 
 Along x the logs of the beta-binomial probabilities follow by the ratio
 
@@ -49,18 +49,18 @@ def given_proportions(
     prior: tuple[float, float, float],
     curves: list[Curve | None] | None = None,
 ) -> Given:
-    """Prepare the arrays that `log_proportions` takes.
+    """Prepare the arrays for `log_proportions`.
 
     Parameters
     ----------
     laws, nodes : list of ndarray
         log Pr[outputs | x] of each group, at ascending x.
     sizes : list of int
-        n of each.
+        n of each group.
     prior : tuple of three floats
         a and b of m's beta prior, and kappa's prior median, c of the density c / (c + kappa)^2.
     curves : list of Curve or None, optional
-        Of the groups that have one; their laws and nodes aren't looked at.
+        Curves of the groups that have one; their laws and nodes aren't read.
     """
     if curves is not None:
         whole = [curve is None for curve in curves]
@@ -77,7 +77,7 @@ def given_proportions(
 
 
 def start_proportions(given: Any, rng: np.random.Generator) -> Floats:
-    """Draw a start from the prior, within what has a density."""
+    """Draw a start from the prior where the posterior has a density."""
     a, b, median = given[-3]
     while True:
         m, shrunk = rng.beta(a, b), rng.random()

@@ -34,7 +34,7 @@ class _Source:
 
 @contextmanager
 def sources_in_memory() -> Iterator[None]:
-    """Compile PyTensor's sources from memory meanwhile, one thread at a time."""
+    """Compile PyTensor's sources from memory inside the context, one thread at a time."""
     import pytensor.link.numba.cache
     import pytensor.link.utils
 

@@ -23,7 +23,7 @@ def sample_probabilities(
     warmup: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Draw theta, shape (chains, draws, k), a sweep each after `warmup` sweeps.
+    """Draw theta, shape (chains, draws, k), one for each sweep after `warmup` sweeps.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-r"""Probabilities from answers of a randomized response, the records summed out: a fast chain.
+r"""A fast chain over probabilities, given answers of a randomized response, records summed out.
 
 The target is Dirichlet(alpha) times prod_a (theta . columns[:, a])^counts_a, of theta alone. In the
-coordinates eta_j = log(theta_j / theta_k) it is nearly normal where answers tell much, and has
-exponential tails elsewhere. Steps take turns: an independent proposal from a Student t about the
+coordinates eta_j = log(theta_j / theta_k) it is nearly normal where answers are informative, and
+has exponential tails elsewhere. Steps alternate: an independent proposal from a Student t about the
 mode with the curvature there, whose tails are heavier, so that the ratio of target to proposal is
 bounded and the chain is uniformly ergodic (Mengersen and Tweedie 1996); and a random walk of that
 curvature, which leaves the tails that the other seldom proposes. A step costs as much as there

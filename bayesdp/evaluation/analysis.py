@@ -1,4 +1,4 @@
-"""Ready-to-run analyses: one TOML file says the data, synthesizer, model and engine."""
+"""Ready-to-run analyses: one TOML file declares the data, synthesizer, model and engine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Section(BaseModel):
 
 
 class DataSection(_Section):
-    """Declaration of the confidential records: see `read_table`, `answers` and `group_labels`."""
+    """Declaration of the confidential records; see `read_table`, `answers` and `group_labels`."""
 
     source: str
     column: str | None = None
@@ -80,7 +80,7 @@ class ModelSection(BaseModel):
 
 
 class EngineSection(_Section):
-    """Declaration of the arguments of `fit`; a model that is given none has its own."""
+    """Declaration of the arguments of `fit`; the model's defaults apply where none is given."""
 
     engine: str | None = None
     draws: int | None = None
@@ -90,7 +90,7 @@ class EngineSection(_Section):
 
 
 class Analysis(_Section):
-    """Declaration of a whole analysis, as a TOML file says it."""
+    """Declaration of a whole analysis, as read from a TOML file."""
 
     title: str
     data: DataSection | None = None
@@ -115,9 +115,9 @@ class Result:
     Attributes
     ----------
     folder : Path
-        Holds `release/` (unless it existed before), `posterior.nc` and `report/index.html`.
+        Folder with `release/` (unless it existed before), `posterior.nc` and `report/index.html`.
     release, idata
-        What was released, and the posterior.
+        The release, and the posterior given it.
     reference : mapping or None
         True proportion of each group, for public yes/no data.
     """
@@ -135,7 +135,7 @@ def find_analysis(name: str) -> Path:
     Raises
     ------
     InvalidInput
-        If there is neither; the message lists the shipped ones.
+        If there is neither; the message lists the shipped analyses.
     """
     path = Path(name)
     if path.is_file():
@@ -180,12 +180,12 @@ def run_analysis(
     force : bool
         Whether to replace an earlier result there.
     progress : callable
-        Called with the name of each step as it starts, and the fraction done by then.
+        Called with the name of each step as it starts, and the fraction done so far.
 
     Raises
     ------
     InvalidInput, ReleaseExists, ...
-        As the parts do; nothing is written then.
+        As raised by the steps; nothing is written then.
     """
     from bayesdp.report.html import write_report
 
@@ -230,7 +230,7 @@ def _released(analysis: Analysis, folder: Path, progress: Progress) -> tuple[Rel
 
 
 def _texts(synthesizer: Any, by: str | None) -> list[str]:
-    """List the columns whose listed labels are texts: in a file too, whatever records look like."""
+    """List the columns whose listed labels are strings, and are read from a file as such."""
     labels = dict(getattr(synthesizer, "categories", None) or {})
     for step in getattr(synthesizer, "steps", ()):
         labels |= dict(step.columns)

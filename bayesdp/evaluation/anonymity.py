@@ -1,9 +1,9 @@
 """Anonymity of a table's rows: k-anonymity, l-diversity and t-closeness.
 
 pyCANON has the same measures, and on random tables the same numbers. It isn't used, as version
-1.3.6 can't be installed beside other versions of numpy, pandas and scipy than one of each, rounds
-the entropy's l down after an error of rounding (5 for six equally frequent values), and takes
-over a minute for the t of a thousand rows of different numbers in hundreds of classes.
+1.3.6 requires one version each of numpy, pandas and scipy, rounds the entropy's l down after a
+floating-point error (5 for six equally frequent values), and takes over a minute for the t of a
+thousand rows of distinct numbers in hundreds of classes.
 """
 
 from __future__ import annotations
@@ -52,33 +52,34 @@ def anonymity(
     l_entropy
         exp of the smallest entropy, -sum q log q, in a class; at most l_distinct (ibid.).
     t
-        The largest distance of a class from the whole (Li, Li and Venkatasubramanian 2007). Of
-        categories, 1/2 sum |q - p|. Of numbers, with m different values in order,
+        The largest distance of a class from the whole (Li, Li and Venkatasubramanian 2007). For
+        categories, 1/2 sum |q - p|. For numbers, with m distinct values in order,
         1/(m - 1) sum_i |sum_{j <= i} (q_j - p_j)|, and 0 if m = 1.
 
-    These describe a table as if its rows were people's. Rows drawn at random from a synthesizer
-    are nobody's: a small k there discloses no one, and a large k promises nothing; what is
-    promised is the release's guarantee. They are here because agencies' rules ask for them. Of a
-    release they tell nothing that the release doesn't, and may be published with it; of
-    confidential records they are confidential themselves.
+    These measures describe a table as if its rows were people's. Rows drawn at random from a
+    synthesizer belong to nobody: a small k there discloses no one, and a large k promises nothing;
+    only the release's guarantee does. The measures are here because agencies' rules ask for them.
+    Computed from a release, they reveal nothing that the release doesn't, and may be published with
+    it; computed from confidential records, they are confidential themselves.
 
     Parameters
     ----------
     released : Release, DataFrame or list of DataFrame
+        The copies, with one row for each record.
     quasi_identifiers : iterable of str
-        Columns that somebody may know from elsewhere; each value is one, numbers too. Group
-        numbers into ranges first where ranges are known.
+        Columns that somebody may know from elsewhere. Every distinct value counts, of numbers too:
+        group numbers into ranges first where only ranges are known.
     sensitive : iterable of str
         Columns that should stay unknown.
     categorical : iterable of str
-        Sensitive columns of numbers to take as categories.
+        Sensitive columns of numbers to treat as categories.
 
     Returns
     -------
     DataFrame
-        A row a copy and sensitive column, or a row a copy where there is none: copy, sensitive,
-        classes (their number), k, l_distinct, l_entropy and t, the last three NaN without a
-        sensitive column.
+        One row for each copy and sensitive column, or for each copy where there is none: copy,
+        sensitive, classes (their number), k, l_distinct, l_entropy and t, the last three NaN
+        without a sensitive column.
 
     Raises
     ------
@@ -151,14 +152,14 @@ def _diversity(groups: Codes, values: Codes, sizes: Codes, ordered: bool) -> dic
 
 
 def _equal(owner: Codes, value: Codes, q: Floats, p: Floats) -> Floats:
-    """Distance 1/2 sum |q - p| of each class: what q has over p, for both sum to 1."""
+    """Distance 1/2 sum |q - p| of each class: the excess of q over p, as both sum to 1."""
     excess: Floats = np.zeros(int(owner.max()) + 1)
     np.add.at(excess, owner, np.maximum(q - p[value], 0))
     return excess
 
 
 def _ordered(owner: Codes, value: Codes, q: Floats, p: Floats) -> Floats:
-    """Distance 1/(m - 1) sum_i |Q_i - P_i| of each class, with Q and P the cumulated shares."""
+    """Distance 1/(m - 1) sum_i |Q_i - P_i| of each class, with cumulative shares Q and P."""
     if len(p) == 1:
         return np.zeros(int(owner.max()) + 1)
     below = np.cumsum(p)

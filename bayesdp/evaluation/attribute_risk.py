@@ -1,4 +1,4 @@
-"""Attribute disclosure: what an intruder who knows all else learns of one record's value."""
+"""Attribute disclosure: what an intruder who knows everything else learns of a record's value."""
 
 from __future__ import annotations
 
@@ -40,38 +40,38 @@ def attribute_risk(
     Hu and Savitsky's R package AttributeRiskCalculation, which has one copy and a uniform prior; a
     prior is multiplied in here, not added to a logarithm.
 
-    Computed from confidential records without any noise: the result stays with the curator and
-    may not be published. Nothing is spent. Of copies with a pure epsilon under replace-one, one
-    record's posterior odds are at most exp(epsilon) times its prior odds, whatever this finds.
+    The result is computed from confidential records without any noise: it stays with the curator
+    and may not be published. Nothing is spent. For copies with a pure epsilon under replace-one,
+    one record's posterior odds are at most exp(epsilon) times its prior odds, whatever this finds.
 
     Parameters
     ----------
     log_likelihood : array_like, shape (H, records, G)
-        log f(g | x_i, theta_h): of each guess for each record, at each draw. Minus infinity where
+        log f(g | x_i, theta_h) of each guess for each record, at each draw. Minus infinity where
         a guess is impossible.
     synthetic_log_likelihood : array_like, shape (H,) or (m, H)
-        log p(Z_l | theta_h): of all that was synthesized in a copy, summed over its records.
+        log p(Z_l | theta_h) of all synthesized values in a copy, summed over its records.
     truth : array_like of int, shape (records,)
-        Which guess is true, from 0.
+        Index of the true guess, from 0.
     prior : array_like, shape (G,) or (records, G), optional
-        Probabilities of the guesses before the copies were seen; by default all equal. They need
+        Probabilities of the guesses before the copies are seen; by default all equal. They need
         not sum to 1.
 
     Returns
     -------
     DataFrame
-        A row a record: prior and posterior, the probabilities of the true value; rank, 1 where no
-        guess is more probable than the truth; guess, the most probable (the first of several);
-        odds_ratio, of its posterior and prior odds, NaN where the prior is 1; effective_draws,
-        1 / sum_h w_h^2 with w_h the shares of p(Z_l | theta_h) q_h(g), the smallest over guesses
-        and copies. Where that is small, say below 100, draw more: the probabilities are Monte
-        Carlo estimates.
+        One row for each record: prior and posterior, the probabilities of the true value; rank, 1
+        where no guess is more probable than the truth; guess, the most probable one (the first of
+        several); odds_ratio, posterior over prior odds of the true value, NaN where the prior is 1;
+        effective_draws, 1 / sum_h w_h^2 with w_h the shares of p(Z_l | theta_h) q_h(g), the
+        smallest over guesses and copies. Where that is small, say below 100, draw more: the
+        probabilities are Monte Carlo estimates.
 
     Raises
     ------
     InvalidInput
-        If shapes don't match, a number is NaN or plus infinity, a truth is impossible or no
-        guess, or a copy is impossible at every draw. No number is ever shown.
+        If shapes don't match, a number is NaN or plus infinity, a true value is impossible or isn't
+        among the guesses, or a copy is impossible at every draw. No number is ever shown.
 
     Examples
     --------
@@ -167,9 +167,9 @@ def _array(name: str, values: Any, form: str, *dimensions: int) -> Floats:
 def _truth(truth: Any, records: int, guesses: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     array = np.asarray(truth)
     if array.shape != (records,) or array.dtype.kind not in "iu":
-        raise InvalidInput(f"truth must be {records} whole numbers, one a record")
+        raise InvalidInput(f"truth must be {records} whole numbers, one for each record")
     if np.any((array < 0) | (array >= guesses)):
-        raise InvalidInput(f"truth has elements that are none of the guesses 0 to {guesses - 1}")
+        raise InvalidInput(f"truth has elements that aren't among the guesses 0 to {guesses - 1}")
     return array.astype(np.int64)
 
 

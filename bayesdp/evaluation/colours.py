@@ -1,4 +1,4 @@
-"""Colours of figures and pages, by what they show."""
+"""Colours of figures and pages, by their roles."""
 
 from __future__ import annotations
 

@@ -36,13 +36,14 @@ def combine(
     Parameters
     ----------
     estimates : array_like, shape (copies,) or (copies, p)
-        From each copy, analysed as if it were real; a DataFrame's columns name the components.
+        Estimates from each copy, analysed as if it were real; a DataFrame's columns name the
+        components.
     variances : array_like, shape (copies,); for vectors (copies, p, p), or (copies, p)
         Squared standard errors; for vectors covariance matrices, or variances alone, which give
         intervals but no Wald test. For example
         ``combine(pd.DataFrame([f.params for f in fits]), [f.cov_params() for f in fits])``.
     rule : {"liu", "rubin", "reiter", "reiter_positive", "raab"}
-        See the table of `combining_rules`.
+        The combining rule; see the table in `combining_rules`.
     size_ratio : float
         n_syn / n, records in a copy over records in the confidential data; used by
         reiter_positive and raab.
@@ -61,7 +62,7 @@ def combine(
 
     Notes
     -----
-    Of a vector, each component is combined as it would be alone, with one exception: from
+    Each component of a vector is combined as it would be alone, with one exception: from
     covariance matrices, reiter_positive keeps the whole matrix positive semidefinite, and takes
     (n_syn / n) V where T isn't, as for p >= M.
 
@@ -87,14 +88,14 @@ def combine_all(
     estimates, variances, size_ratio
         As for `combine`.
     level : float
-        Of the intervals.
+        Level of the intervals, in (0, 1).
 
     Returns
     -------
     DataFrame
         Index: rule; for vectors, rule and component. Columns: estimate, variance, df, low, high
         (the interval) and note, which says why a rule doesn't apply (its numbers are then NaN,
-        but for a negative variance, which is shown) and is empty where it does.
+        except for a negative variance, which is shown) and is empty where it does.
 
     Examples
     --------
@@ -121,7 +122,7 @@ def combine_all(
 
 
 def proportions(ones: ArrayLike, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Estimate z / size and variance q (1 - q) / size of each copy, shape of `ones`."""
+    """Estimate z / size and variance q (1 - q) / size of each copy, in the shape of `ones`."""
     q = np.asarray(ones, dtype=np.float64) / size
     return q, q * (1 - q) / size
 

@@ -1,4 +1,4 @@
-"""Checks of what is combined: estimates and variances of every copy as arrays of floats."""
+"""Checks of combined analyses: estimates and variances of every copy as arrays of floats."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROUNDING = 1e-8
 
 
 def finite(name: str, values: Any, form: str, *dimensions: int) -> Floats:
-    """Return `values` as an array of floats, or InvalidInput that says which form is wanted."""
+    """Return `values` as an array of floats, or raise InvalidInput with the allowed form."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -54,7 +54,7 @@ def analyses(estimates: ArrayLike, variances: ArrayLike) -> tuple[Floats, Floats
 
 
 def check_variances(variances: Floats) -> None:
-    """Raise InvalidInput if one is negative."""
+    """Raise InvalidInput if a variance is negative."""
     if np.any(variances < 0):
         raise InvalidInput(
             "variances has a negative element; variances are squared standard errors"
@@ -78,7 +78,7 @@ def _check_covariances(v: Floats, diagonal: Floats) -> None:
 
 
 def _names(estimates: Any, variances: Any, size: int) -> tuple[str, ...]:
-    """Return the columns of `estimates`, which any labels of `variances` must repeat in order."""
+    """Return the columns of `estimates`, which labels of `variances` must match in order."""
     columns = getattr(estimates, "columns", None)
     if columns is None:
         return tuple(str(j) for j in range(size))

@@ -1,4 +1,4 @@
-r"""Nested modips: m sanitised posteriors, t draws and copies of each, and where variance arises.
+r"""Nested modips: m sanitised posteriors, t draws and copies of each, and variance components.
 
 Given the confidential data, copy j of sanitisation i has an estimate
 
@@ -16,14 +16,14 @@ and E v = b_22, as each v_ij estimates the sampling variance of its own copy, un
 
     b_1 = B - W / t,    b_21 = W - v,    b_22 = v.
 
-The first two come out negative where the true ones are small; they are left so, since cutting them
-at 0 would bias them. q has variance b_1 / m + (b_21 + b_22) / (m t) = E B / m about q_hat, which
-varies by E v about the estimand if copies are as large as the confidential data:
+The first two come out negative where the true ones are small; they are left negative, since
+truncating them at 0 would bias them. q has variance b_1 / m + (b_21 + b_22) / (m t) = E B / m about
+q_hat, which has variance E v about the estimand if copies are as large as the confidential data:
 
     T = v + B / m,    nu = (m - 1) (1 + m v / B)^2,
 
-Liu's rule for the m averages q_i. The degrees of freedom are Satterthwaite's, B on m - 1. Taking
-all m t copies for independent, v + b / (m t), would spread b_1 over m t draws where there are m.
+Liu's rule for the m averages q_i. The degrees of freedom are Satterthwaite's, B on m - 1. Treating
+all m t copies as independent, v + b / (m t), would divide b_1 by m t draws where there are m.
 
 Source: Liu, modips, section 3.1 (Figure 3) and Theorem 7, which names the components; the
 formulas are derived here.
@@ -51,13 +51,14 @@ class CombinedNested(Combined):
     b1 : float
         Variance of one copy's estimate from sanitising.
     b21 : float
-        From drawing the parameter from its posterior.
+        Variance from drawing the parameter from its posterior.
     b22 : float
-        From sampling the copy given the parameter.
+        Variance from sampling the copy given the parameter.
 
     Notes
     -----
-    Each is unbiased, and b1 and b21 may be negative; their sum estimates Theorem 7's b.
+    Each estimate is unbiased, so that b1 and b21 may be negative; the sum of all three estimates
+    Theorem 7's b.
     """
 
     b1: float
@@ -71,8 +72,8 @@ def combine_nested(estimates: ArrayLike, variances: ArrayLike) -> CombinedNested
     Parameters
     ----------
     estimates, variances : array_like, shape (m, t)
-        From each copy, analysed as if it were real; row i has the t copies drawn given the i-th
-        sanitised statistic. Copies have as many records as the confidential data.
+        Results from each copy, analysed as if it were real; row i has the t copies drawn given the
+        i-th sanitised statistic. Copies have as many records as the confidential data.
 
     Returns
     -------
@@ -85,7 +86,7 @@ def combine_nested(estimates: ArrayLike, variances: ArrayLike) -> CombinedNested
 
     Notes
     -----
-    Formulas in the module's docstring.
+    The module's docstring has the formulas.
     """
     form = "finite numbers of shape (m, t): sanitisations, copies of each"
     q, v = finite("estimates", estimates, form, 2), finite("variances", variances, form, 2)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """A combined estimate.
+    """A combined estimate, with its variance and degrees of freedom.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Combined:
         return self.estimate - half, self.estimate + half
 
     def wald_test(self, null: float = 0.0) -> FTest:
-        """Test two-sided that the estimand is `null`: the squared t statistic, F(1, df).
+        """Test that the estimand is `null`, two-sided: the squared t statistic is F(1, df).
 
         Raises
         ------
@@ -82,11 +82,12 @@ class CombinedVector:
     estimate, variance, df : ndarray, shape (p,)
         As in `Combined`, for each component.
     covariance : ndarray, shape (p, p), or None
-        Of the estimates, `variance` on its diagonal; None where only variances were given.
+        Covariance of the estimates, with `variance` on its diagonal; None where only variances
+        were given.
     within, between : ndarray, shape (p, p), or None
         V, the mean of the copies' covariance matrices, and B, the covariance of their estimates.
     names : tuple of str
-        Of the components: the columns of `estimates` where it has them, else "0", "1", ...
+        Names of the components: the columns of `estimates` where it has them, else "0", "1", ...
     rule : str
         The rule.
     """
@@ -104,7 +105,7 @@ class CombinedVector:
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return the ends of each component's interval, lower and upper, each of shape (p,).
 
-        Each has the level by itself; together they hold all components less often.
+        Each interval has the level by itself; together they cover all components less often.
 
         Raises
         ------
@@ -118,7 +119,7 @@ class CombinedVector:
         return self.estimate - half, self.estimate + half
 
     def wald_test(self, null: ArrayLike = 0.0, *, proportional: bool = True) -> FTest:
-        """Test that all components are what `null` says.
+        """Test that all components equal those of `null`.
 
         For some components, or contrasts L q of them, combine those:
         ``combine(q @ L.T, L @ V @ L.T)``.
@@ -144,7 +145,7 @@ class CombinedVector:
 
         Notes
         -----
-        Noise made for privacy often differs between components as the sampling variance doesn't.
+        Noise for privacy often varies between components in another way than sampling variance.
         Rejections of a true null at 5% by Liu's rule, V = I and B diagonal:
 
         ================  ============================  ============================

@@ -50,7 +50,7 @@ class Rule(NamedTuple):
     positive: bool = False
 
     def needs(self) -> int:
-        """Number of copies that the rule needs at least."""
+        """Smallest number of copies that the rule takes."""
         return 2 if self.between(2) > 0 else 1
 
 
@@ -74,7 +74,7 @@ class Weights:
     within, between : float
         w_v and w_b of T = w_v v + w_b b.
     fallback : float or None
-        T is fallback * v where the above is negative; None: it is left negative.
+        T is fallback * v where the weighted sum is negative; None: it is left negative.
     """
 
     rule: str
@@ -84,7 +84,7 @@ class Weights:
     fallback: float | None
 
     def total(self, v: Floats, b: Floats) -> Floats:
-        """Weighted sum of the variances, negative where it is."""
+        """Weighted sum of the variances, which may be negative."""
         return np.asarray(self.within * v + self.between * b)
 
     def variance(self, v: Floats, b: Floats) -> Floats:

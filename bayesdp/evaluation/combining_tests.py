@@ -74,7 +74,7 @@ class FTest:
 
 
 def f_test(statistic: float, components: int, df: float) -> FTest:
-    """Upper tail of F(components, df); 1 where df is next to 0, as nothing is known then."""
+    """Upper tail of F(components, df); 1 where df is close to 0, as nothing is known then."""
     if df < NO_INFORMATION:
         tail = 1.0
     elif math.isinf(df):
@@ -157,12 +157,12 @@ def likelihood_ratio_test(
     Raises
     ------
     InvalidInput
-        If shapes don't match, a value isn't finite, the rule needs more copies or has no
-        positive variance, or a copy's `full` isn't its maximum.
+        If shapes don't match, a value isn't finite, the rule needs more copies or gives a variance
+        that isn't positive, or a copy's `full` isn't its maximum.
 
     Notes
     -----
-    Formulas in the module's docstring. Where estimated, rho below 0 is taken as 0.
+    The module's docstring has the formulas. An estimate of rho below 0 is taken as 0.
     """
     theta = finite("full", full, "finite numbers of shape (copies, parameters)", 2)
     theta_0 = finite("null", null, "finite numbers of shape (copies, parameters)", 2)

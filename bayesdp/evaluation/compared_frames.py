@@ -27,8 +27,8 @@ def copies_of(released: Any) -> list[pd.DataFrame]:
     Raises
     ------
     InvalidInput
-        If it is none of these, or the release holds counts or other numbers: its rows would be
-        taken for records.
+        If it is none of these, or the release holds counts or other numbers, whose rows would be
+        mistaken for records.
     """
     import pandas as pd
 

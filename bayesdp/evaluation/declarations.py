@@ -1,4 +1,4 @@
-"""Synthesizers and models from what a file, or a command line, says of them."""
+"""Synthesizers and models from their declarations in a file or on a command line."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ SYNTHESIZERS = Registry(
 
 
 def synthesizer_of(name: str, parameters: Mapping[str, Any]) -> Any:
-    """Make the synthesizer that a declaration says.
+    """Make a synthesizer from its declaration.
 
     Parameters
     ----------
     name : str
         One of `SYNTHESIZERS`, or another installed package's.
     parameters : mapping
-        The class's own, by their names; a `family` of modips as a table with its `kind`.
+        The class's parameters, by name; a `family` of modips as a table with its `kind`.
 
     Raises
     ------
     InvalidInput
-        If there is none of that name, or it has no such parameters.
+        If there is no synthesizer of that name, or it has no such parameters.
     """
     cls, made = synthesizer_class(name, parameters)
     return _made("synthesizer", cls, made)
@@ -52,7 +52,7 @@ def synthesizer_class(name: str, parameters: Mapping[str, Any]) -> tuple[Any, di
     Raises
     ------
     InvalidInput
-        If there is none of that name, or it has no such parameters.
+        If there is no synthesizer of that name, or it has no such parameters.
     """
     made = {key: _frozen(value) for key, value in parameters.items()}
     cls = _found("synthesizer.name", name, SYNTHESIZERS)
@@ -65,14 +65,14 @@ def synthesizer_class(name: str, parameters: Mapping[str, Any]) -> tuple[Any, di
 
 
 def model_of(family: str, parameters: Mapping[str, Any]) -> Any:
-    """Make the model that a declaration says.
+    """Make a model from its declaration.
 
     Parameters
     ----------
     family : str
         One of `MODELS`, or another installed package's.
     parameters : mapping
-        The class's own, by their names; `n_range = [smallest, largest]` for n; a normal prior
+        The class's parameters, by name; `n_range = [smallest, largest]` for n; a normal prior
         of graph models as a table with mean and sd.
 
     Raises
@@ -107,7 +107,7 @@ def _found(what: str, name: str, registry: Registry) -> Any:
 
 
 def _made(what: str, cls: Any, parameters: Mapping[str, Any]) -> Any:
-    """Make an instance, if the class has these parameters; it checks their values."""
+    """Make an instance if the class has these parameters, whose values it checks itself."""
     for field in _check_known(what, cls, parameters):
         optional = (field.default, field.default_factory) != (dataclasses.MISSING,) * 2
         if not optional and field.name not in parameters:
@@ -116,7 +116,7 @@ def _made(what: str, cls: Any, parameters: Mapping[str, Any]) -> Any:
 
 
 def _check_known(what: str, cls: Any, parameters: Mapping[str, Any]) -> list[Any]:
-    """Return the fields of a class, if the parameters are among them."""
+    """Return the fields of a class, or raise InvalidInput if a parameter isn't among them."""
     fields = [field for field in dataclasses.fields(cls) if field.init]
     known = [field.name for field in fields]
     for name in parameters:

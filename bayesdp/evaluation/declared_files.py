@@ -1,4 +1,4 @@
-"""Declarations in TOML files, checked, with what is wrong said in the file's own words."""
+"""Declarations in TOML files, checked, with errors in the file's own words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def read_declared(path: Path, kind: type[T]) -> T:
     Raises
     ------
     InvalidInput
-        If it can't be read, isn't TOML, or has a key that is unknown, missing or of a wrong type.
+        If the file can't be read, isn't TOML, or a key is unknown, missing or of a wrong type.
     """
     try:
         declared = tomllib.loads(path.read_text(encoding="utf-8"))

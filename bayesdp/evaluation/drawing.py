@@ -26,7 +26,7 @@ STYLE: dict[Any, Any] = {
     "axes.linewidth": 0.7,
     "svg.fonttype": "path",
 }
-"""For `matplotlib.rc_context`."""
+"""Settings for `matplotlib.rc_context`."""
 
 
 def render(canvas: Figure) -> tuple[str, bytes]:

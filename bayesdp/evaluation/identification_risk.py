@@ -56,18 +56,19 @@ def identification_risk(
         true match rate     = sum_i K_i / n
         false match rate    = sum_i F_i / s
 
-    The first is how many records an intruder finds who picks one match at random; the last is how
-    many of the unique matches are wrong. They are those of Reiter and Mitra (2009), as Hu and
-    Savitsky's R package IdentificationRiskCalculation has them, but for two cases: a distance of
-    exactly the radius is a match here, and a relative radius of a negative number is positive.
+    The first is the expected number of records found by an intruder who picks one match at random;
+    the last is the share of unique matches that are wrong. They are those of Reiter and Mitra
+    (2009), as in Hu and Savitsky's R package IdentificationRiskCalculation, except in two cases: a
+    distance of exactly the radius is a match here, and a relative radius of a negative number is
+    positive.
 
-    Computed from confidential records without any noise: the result stays with the curator and
-    may not be published. Nothing is spent.
+    The result is computed from confidential records without any noise: it stays with the curator
+    and may not be published. Nothing is spent.
 
     Parameters
     ----------
     confidential : DataFrame
-        A row a record.
+        One row for each record.
     released : DataFrame or list of DataFrame
         Copies whose row i was made from the confidential row i, by position. A `Release` is
         refused: its rows are sorted, and none was made from one record.
@@ -76,19 +77,19 @@ def identification_risk(
     synthetic : iterable of str
         Columns that were synthesized, whose true values the intruder knows too.
     radius : float or mapping of float, optional
-        Of all columns of numbers, or by column, 0 or more. Needed if there is one.
+        Radius for all columns of numbers, or by column, 0 or more. Needed if there are any.
     relative : bool
         Whether a radius is a share of the true number.
     categorical : iterable of str
         Columns of numbers to compare as categories.
     by_record : bool
-        Whether to return a row a copy and record instead.
+        Whether to return one row for each copy and record instead.
 
     Returns
     -------
     DataFrame
-        A row a copy: copy, expected_match_risk, true_match_rate, false_match_rate (NaN if no
-        match is unique) and unique_matches, s. With `by_record`: copy, record (its position),
+        One row for each copy: copy, expected_match_risk, true_match_rate, false_match_rate (NaN if
+        no match is unique) and unique_matches, s. With `by_record`: copy, record (its position),
         matches c_i, true T_i and risk T_i / c_i, 0 where nothing matches.
 
     Raises
@@ -167,7 +168,7 @@ def _aligned(confidential: pd.DataFrame, released: Any) -> list[pd.DataFrame]:
     if isinstance(released, Release):
         raise InvalidInput(
             "released is a Release, whose rows are sorted and belong to no record; identification "
-            "risk is of tables whose row i was made from record i: give those as DataFrames"
+            "risk is for tables whose row i was made from record i: give those as DataFrames"
         )
     copies = copies_of(released)
     if any(len(copy) != len(confidential) for copy in copies):
@@ -179,7 +180,7 @@ def _aligned(confidential: pd.DataFrame, released: Any) -> list[pd.DataFrame]:
 
 
 def _radii(radius: Any, numeric: Sequence[Any]) -> Floats:
-    """Return one radius a column of numbers."""
+    """Return one radius for each column of numbers."""
     given = radius if isinstance(radius, Mapping) else dict.fromkeys(numeric, radius)
     if set(given) != set(numeric) or not all(
         is_number(r) and 0 <= r < np.inf for r in given.values()
@@ -202,7 +203,7 @@ def _refined(cells: Sequence[Codes], codes: Sequence[Codes]) -> list[Codes]:
 def _matches(
     targets: Codes, values: Floats, around: Floats, candidates: Codes, others: Floats
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Compute c_i and T_i of each record: cell by cell, for only those can match."""
+    """Compute c_i and T_i of each record, cell by cell, as only rows of one cell can match."""
     count = np.zeros(len(targets), dtype=np.int64)
     by_cell = np.argsort(candidates, kind="stable")
     ordered = candidates[by_cell]

@@ -31,27 +31,28 @@ def interval_overlap(
         interval_overlap_signed = 1/2 (I / (U - L) + I / (u - l))
 
     The first is Karr, Kohnen, Oganian, Reiter and Sanil's (2006), from 0, where the intervals don't
-    meet, to 1. The second (Snoke, Raab, Nowok, Dibben and Slavkovic 2018) goes on below 0, and
+    meet, to 1. The second (Snoke, Raab, Nowok, Dibben and Slavkovic 2018) may be negative, and then
     says how far apart they are.
 
-    Where `confidential` comes from confidential records, so does the result: it stays with the
-    curator. Nothing is spent.
+    Where `confidential` comes from confidential records, the result is confidential too, and stays
+    with the curator. Nothing is spent.
 
     Parameters
     ----------
     confidential : DataFrame
-        A row a component, with columns estimate, low and high, as `to_frame()` of `combine` has.
+        One row for each component, with columns estimate, low and high, like `to_frame()` of
+        `combine`.
     released : DataFrame or list of DataFrame
-        The same from each copy (or each replicate of a study), with the same index; estimate
+        Such a table from each copy (or each replicate of a study), with the same index; estimate
         isn't needed.
     truth : mapping or Series, optional
-        What intervals should cover, by component; by default the confidential estimates.
+        The values that intervals should cover, by component; by default the confidential estimates.
 
     Returns
     -------
     DataFrame
-        measure, component, copy and value. Per copy also covered, 1 where low <= truth <= high;
-        and coverage, its mean over copies, whose copy is NA.
+        Columns measure, component, copy and value. Besides the overlaps, each copy has covered, 1
+        where low <= truth <= high; and coverage, its mean over copies, has copy NA.
 
     Raises
     ------
@@ -63,7 +64,9 @@ def interval_overlap(
     whole = _check("confidential", confidential, _COLUMNS)
     several = [released] if isinstance(released, pd.DataFrame) else released
     if not isinstance(several, Sequence) or not several:
-        raise InvalidInput("released is empty or no list; give a DataFrame of intervals, or a list")
+        raise InvalidInput(
+            "released is empty or not a list; give a DataFrame of intervals, or a list of them"
+        )
     tables = [_check(f"released[{k}]", table, _COLUMNS[1:]) for k, table in enumerate(several)]
     for k, table in enumerate(tables):
         if set(table.index) != set(whole.index):
@@ -103,7 +106,7 @@ def _check(name: str, table: Any, columns: Sequence[str]) -> pd.DataFrame:
 
     if not isinstance(table, pd.DataFrame) or not set(columns) <= set(table.columns):
         raise InvalidInput(
-            f"{name} must be a DataFrame with columns {list(columns)}, a row a component"
+            f"{name} must be a DataFrame with columns {list(columns)}, one row for each component"
         )
     if table.empty or not table.index.is_unique:
         raise InvalidInput(f"{name} must have at least one component, each once in its index")

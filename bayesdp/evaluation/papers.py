@@ -1,4 +1,4 @@
-"""Old place of modules that tutorials import: what `bayesdp.papers` has, with a warning."""
+"""Old location of modules that tutorials import, now in `bayesdp.papers`, with a warning."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ score p_i. Then (Woo, Reiter, Oganian and Karr 2009)
 
 where 0 says that the model can't tell them apart, and c (1 - c) that it always can.
 
-What chance alone gives. To first order, p - c is the projection of (synthetic - c) on the k - 1
-columns beside the intercept, and sum (p_i - c)^2 is c (1 - c) times a chi-squared variable with
+The pMSE under chance alone. To first order, p - c is the projection of (synthetic - c) on the k - 1
+columns besides the intercept, and sum (p_i - c)^2 is c (1 - c) times a chi-squared variable with
 k - 1 degrees of freedom, scaled by how much the two groups' means vary:
 
 - the synthetic records are drawn from the fitted law of the confidential ones, taken as it is
@@ -19,10 +19,10 @@ k - 1 degrees of freedom, scaled by how much the two groups' means vary:
 - both are independent samples of one law, as with draws from a posterior as wide as the sampling
   variance: expectation (k - 1) (1 - c) c / N.
 
-Both assume independent records, a model whose terms the synthesizer has reproduced, N large beside
-k, and a maximum likelihood estimate that exists. Where the groups can be separated (a category
-which one of them lacks), the scores are those at the limit of the likelihood, and the expectations
-don't hold. Noise added for privacy is not in either: a ratio above 1 is the price of it, too.
+Both assume independent records, a model whose terms the synthesizer has reproduced, N large
+relative to k, and a maximum likelihood estimate that exists. Where the groups can be separated (one
+of them lacks a category), the scores are those at the limit of the likelihood, and the expectations
+don't hold. Neither allows for noise added for privacy, which also raises the ratio above 1.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def design(
 ) -> Floats:
     """Build predictors of the stacked records, the confidential first: main effects, products.
 
-    Numbers are centred and divided by their standard deviation; a category has an indicator a
-    label but one. Columns that depend on earlier ones are left out, so that k is the rank.
+    Numbers are centred and divided by their standard deviation; categories have an indicator for
+    each label except one. Columns that depend on earlier ones are left out, so that k is the rank.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def propensities(predictors: Floats, synthetic: Floats) -> Floats:
     Raises
     ------
     EngineFailed
-        If it doesn't converge.
+        If Newton's method doesn't converge.
     """
     coefficients = np.zeros(predictors.shape[1])
     linear = predictors @ coefficients
@@ -143,9 +143,9 @@ def propensity_measures(predictors: Floats, n: int) -> dict[str, float]:
     Parameters
     ----------
     predictors : ndarray, shape (n + n_syn, k)
-        Of the confidential records and then the synthetic ones.
+        Predictors of the confidential records and then of the synthetic ones.
     n : int
-        Confidential records.
+        Number of confidential records.
 
     Returns
     -------

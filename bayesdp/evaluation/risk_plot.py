@@ -24,26 +24,28 @@ _MARKS = (("posterior", "o"), ("naive", "s"), ("reiter", "^"), ("ink", "D"), ("s
 
 
 def plot_risk(risk: pd.DataFrame) -> Figure:
-    """Plot risks, as `identification_risk` and the others of this namespace return them.
+    """Plot risks from `identification_risk`, `attribute_risk` or `anonymity`.
 
-    What was computed from confidential records is confidential as a picture too.
+    A plot of results from confidential records is as confidential as they are.
 
     Parameters
     ----------
     risk : DataFrame
-        From `identification_risk`, with or without `by_record`, `attribute_risk` or `anonymity`.
+        The result of `identification_risk`, with or without `by_record`, `attribute_risk` or
+        `anonymity`.
 
     Returns
     -------
     matplotlib Figure
-        Of measures of whole copies, a panel each, a mark a copy and sensitive column. Of records,
-        the share of them whose risk, number of matches, posterior probability (and, dashed, prior
-        one) or odds ratio is at least so much, a line a copy. A ratio that is NaN is left out.
+        For measures of whole copies, one panel for each, with one mark for each copy and sensitive
+        column. For records, the share of them whose risk, number of matches, posterior probability
+        (and, dashed, prior probability) or odds ratio is at least a given value, one line for each
+        copy. Ratios that are NaN are left out.
 
     Raises
     ------
     InvalidInput
-        If it is no such table, or is empty.
+        If it isn't such a table, or is empty.
 
     Examples
     --------
@@ -135,7 +137,7 @@ def _odds(axes: Axes, risk: pd.DataFrame) -> None:
 
 
 def _shares(axes: Axes, risk: pd.DataFrame, lines: dict[str, tuple[str, str]], label: str) -> None:
-    """Plot the share of records that have at least so much: a line a copy."""
+    """Plot the share of records with at least each value, one line for each copy."""
     copies = [risk] if "copy" not in risk else [rows for _, rows in risk.groupby("copy")]
     for name, (role, style) in lines.items():
         for k, rows in enumerate(copies):
@@ -160,7 +162,7 @@ def _shares(axes: Axes, risk: pd.DataFrame, lines: dict[str, tuple[str, str]], l
 def at_least(values: Any) -> tuple[Any, Any]:
     """Sort the finite values; return them with the share of all numbers that are no smaller.
 
-    The last value comes twice: what is left beyond it is the share of infinite ones.
+    The last value comes twice: the share beyond it is that of infinite values.
     """
     numbers = np.sort(values[~np.isnan(values)])
     finite = numbers[np.isfinite(numbers)]

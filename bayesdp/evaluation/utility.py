@@ -54,42 +54,44 @@ def utility(
     Parameters
     ----------
     confidential : DataFrame
-        A row a record; columns of numbers or of categories (strings, booleans, `category`).
+        One row for each record; columns of numbers or of categories (strings, booleans,
+        `category`).
     released : Release, DataFrame or list of DataFrame
-        Copies of synthetic records with the same columns, in any order of columns and rows. Of a
-        release of noisy numbers there are no records, and nothing to compare.
+        Copies of synthetic records with the same columns, in any order of columns and rows. A
+        release of noisy numbers has no records to compare.
     columns : iterable of str, optional
-        Those to compare; by default all, which must then be the same.
+        The columns to compare; by default all, which must then be the same.
     categorical : iterable of str
-        Columns of numbers to take as categories, for example codes 0 and 1.
+        Columns of numbers to treat as categories, for example codes 0 and 1.
     quantiles : iterable of float
         Levels in [0, 1].
     bins : int
-        A column of numbers with more different values than this enters tables cut at the
+        A column of numbers with more distinct values than this enters tables cut at the
         confidential quantiles 1/bins, 2/bins, ...
     interactions : bool
-        Whether the propensity model has products of all pairs of columns too.
+        Whether the propensity model also has products of all pairs of columns.
     analysis : callable, optional
-        Takes a table of records, the confidential or a copy, and returns a DataFrame with
-        columns estimate, low and high, a row a component. Then `interval_overlap`'s measures
-        follow.
+        Takes a table of records, the confidential one or a copy, and returns a DataFrame with
+        columns estimate, low and high, one row for each component. The measures of
+        `interval_overlap` are then added.
 
     Returns
     -------
     DataFrame
-        A row a measure: measure, column, other (the second column of a pair), level (of a
-        quantile), copy (from 0) and value; what doesn't apply is None or NaN. The measures:
+        One row for each measure: measure, column, other (the second column of a pair), level (of a
+        quantile), copy (from 0) and value; entries that don't apply are None or NaN. The measures:
 
         ecdf_max, ecdf_mean_squared
-            Of each column of numbers: max_x |F(x) - G(x)|, and the mean over all n + n_syn records
+            For each column of numbers: max_x |F(x) - G(x)|, and the mean over all n + n_syn records
             of (F - G)^2 (Woo, Reiter, Oganian and Karr 2009).
         quantile_difference
-            Released minus confidential, in the column's unit; linear between order statistics.
+            Released minus confidential quantile, in the column's unit; linear between order
+            statistics.
         marginal_tv, pairwise_tv
             Total variation distance, 1/2 sum over cells |p - q|, of the tables of each column and
             each pair, in shares of records.
         pmse, pmse_ratio, pmse_standardized, pmse_ratio_independent, propensity_ks
-            Of all columns together, by logistic regression: see `propensity`, which states what
+            For all columns together, by logistic regression: see `propensity`, which states what
             the ratios assume.
         interval_overlap, interval_overlap_signed, covered, coverage
             See `interval_overlap`; the component is in `column`.
@@ -98,8 +100,8 @@ def utility(
     ------
     InvalidInput
         If columns differ, or have missing or infinite values, or there are no rows, or columns
-        have so many labels that the propensity model had over 1,000 coefficients, or the analysis
-        returns something else. No value of a record is ever shown.
+        have so many labels that the propensity model would have over 1,000 coefficients, or the
+        analysis returns something else. No value of a record is ever shown.
     EngineFailed
         If the propensity model doesn't converge.
 

@@ -1,4 +1,4 @@
-"""Plot of the results of `utility`."""
+"""Plot of the results of `bdp.evaluate.utility`."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ _OVERLAPS = {"interval_overlap": ("overlap", "posterior", "o")}
 
 
 def plot_utility(comparison: pd.DataFrame) -> Figure:
-    """Plot a comparison of confidential and released records, as `utility` returns it.
+    """Plot a comparison of confidential and released records, from `utility`.
 
-    It shows confidential results, and stays with the curator as they do.
+    The plot shows confidential results, and stays with the curator as they do.
 
     Parameters
     ----------
     comparison : DataFrame
-        From `utility`, or copies' comparisons concatenated.
+        The result of `utility`, or several concatenated.
 
     Returns
     -------
     matplotlib Figure
-        Distances by column, a mark a copy; distances of pairs, averaged over copies; the pMSE
-        ratios, with a line at 1, what chance alone gives; and where there was an analysis, the
-        overlap of its intervals.
+        Distances by column, one mark for each copy; distances of pairs, averaged over copies; the
+        pMSE ratios, with a line at 1, their expectation by chance alone; and where there was an
+        analysis, the overlap of its intervals.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def _of(comparison: pd.DataFrame, measure: str) -> pd.DataFrame:
 def _marks(
     axes: Axes, comparison: pd.DataFrame, styles: dict[str, tuple[str, str, str]], names: list[str]
 ) -> None:
-    """Plot a row a name, a mark a copy and measure."""
+    """Plot one row for each name, with one mark for each copy and measure."""
     places = {name: k for k, name in enumerate(names)}
     for k, (measure, (label, role, marker)) in enumerate(styles.items()):
         rows = _of(comparison, measure)
@@ -150,7 +150,7 @@ def _pairs(axes: Axes, comparison: pd.DataFrame, names: list[str]) -> None:
 
 
 def _ratios(axes: Axes, comparison: pd.DataFrame) -> None:
-    """Plot the pMSE over what chance alone gives, by copy."""
+    """Plot the pMSE relative to its expectation by chance alone, by copy."""
     for measure, (label, role, marker) in _RATIOS.items():
         rows = _of(comparison, measure)
         axes.plot(

@@ -1,4 +1,4 @@
-"""The contract of models: read a release, choose an engine, draw, and say how it was done."""
+"""The contract of models: read a release, choose an engine, draw, and report how it was done."""
 
 from __future__ import annotations
 
@@ -37,18 +37,19 @@ class Run:
     Attributes
     ----------
     release : Release, or several in a list
-        What is fitted.
+        The fitted releases.
     read : object
-        What the model's `read`, or `read_naive`, made of it.
+        What the model's `read`, or `read_naive`, returned.
     engine, reason : str
         The engine that draws, and why it was chosen.
     draws, chains, warmup : int
-        Draws kept of each chain, after `warmup` that aren't.
+        Number of draws kept from each chain, number of chains, and draws discarded before.
     seed : int or None
+        Seed of the draws, if they are to be reproducible.
     progress : bool or None
-        Whether to show progress; None for where standard error is a terminal.
+        Whether to show progress; None: only if standard error is a terminal.
     options : mapping of str to object
-        Those of the model's own, `Model.options`.
+        The model's own options, `Model.options`.
     """
 
     release: Any
@@ -77,20 +78,20 @@ class Model:
     """Base of models, which infer their parameters from what was released.
 
     A model is a frozen dataclass of priors and known constants; checks may be declared beside the
-    fields (`bayesdp.core.fields.declared`). It says
+    fields (`bayesdp.core.fields.declared`). It defines
 
     - `family`, its name in files and on the command line, `views`, the kinds of law that it reads
       (or `reads`, where that depends on more), and `engines`, of which "auto" takes the first for
       `reason` (or as `chosen` says);
-    - `read`, what it makes of a release, where that is done once for all steps;
+    - `read`, which reads a release once for all later steps, where it needs to;
     - `pymc_model` with `variables`, and `stan_data` with `program`, which its "pymc" and "stan"
       engines sample; and `sample`, for engines of its own;
-    - `naive`, draws given what was released taken for real data;
-    - `noises`, the least noise that leads to what was released (`inference.conflict`);
+    - `naive`, draws that treat the released data as real;
+    - `noises`, the least noise that explains the outputs (`inference.conflict`);
     - for `bdp.log_evidence`, an exact `log_evidence(release)`, or else `evidence`
       (`inference.evidence_ways`), or `no_evidence`, why there is none;
-    - `predicted(release, part)` for `bdp.posterior_predictive`: of one draw of the parameters, by
-      name, and a generator, a new statistic as the mechanism takes it,
+    - `predicted(release, part)` for `bdp.posterior_predictive`: a function of one draw of the
+      parameters, by name, and a generator, which returns a new statistic for the mechanism,
 
     and inherits `fit` and `fit_naive`.
     """
@@ -98,21 +99,21 @@ class Model:
     family: ClassVar[str]
     """Its name."""
     views: ClassVar[tuple[type[View], ...]] = ()
-    """Views of mechanisms that it reads."""
+    """Views of mechanisms that the model reads."""
     engines: ClassVar[tuple[str, ...]]
-    """What draws from its posterior; "auto" takes the first."""
+    """Engines that draw from the posterior; "auto" takes the first."""
     reason: ClassVar[str] = ""
     """Why "auto" takes the first engine."""
     usual: ClassVar[tuple[int, int]] = (4000, 1000)
-    """Draws and warmup where a fit isn't given them."""
+    """Default numbers of draws and of warmup draws of a fit."""
     options: ClassVar[Mapping[str, Option]] = {}
-    """Arguments of `fit` of its own."""
+    """Further arguments of the model's own `fit`."""
     naive_options: ClassVar[Mapping[str, Option]] = {}
-    """Those of `fit_naive`."""
-    naive_reason: ClassVar[str] = "naive: takes the copies for real data"
-    """What a naive fit takes for what."""
+    """Further arguments of the model's own `fit_naive`."""
+    naive_reason: ClassVar[str] = "naive: treats the copies as real data"
+    """Reason shown for a naive fit: which data it treats as real."""
     told: ClassVar[tuple[str, ...]] = ("prior",)
-    """Fields that a fit's attrs show, as JSON."""
+    """Fields that a fit's attrs hold, as JSON."""
     derived: ClassVar[frozenset[str]] = frozenset()
     """Variables that are functions of the others, which the verdict leaves out."""
 
@@ -131,34 +132,35 @@ class Model:
         progress: bool | None = None,
         **options: Any,
     ) -> az.InferenceData:
-        """Draw from the posterior given what was released, its randomisation accounted for.
+        """Draw from the posterior given a release, its randomisation accounted for.
 
         Parameters
         ----------
         release : Release, or several in a list
-            What was released; its manifest says how. Several are of the same records.
+            The outputs, and a manifest that says how they were randomised. Several releases must be
+            of the same records.
         engine : str
-            One of the model's `engines`, or "auto", which takes the best that is possible. All of
-            them draw from the same posterior.
+            One of the model's `engines`, or "auto", which takes the best one possible. All of them
+            draw from the same posterior.
         draws, chains : int
-            Draws that each chain keeps; by default `usual[0]`. The exact engine's are all
-            independent.
+            Number of draws that each chain keeps, by default `usual[0]`, and number of chains. The
+            exact engine's draws are all independent.
         warmup : int, optional
-            Draws that each chain leaves out first; by default `usual[1]`.
+            Number of draws that each chain discards first; by default `usual[1]`.
         seed : int, optional
-            For reproducible draws.
+            Seed, for reproducible draws.
         progress : bool or None
             Whether to show progress and the time left, from the fifth second on, or the engine's
-            own at once; None for where standard error is a terminal.
+            own progress at once; None: only if standard error is a terminal.
         **options
-            The model's own, where it has any: its docstring says which.
+            The model's own options, where it has any: its docstring lists them.
 
         Returns
         -------
         arviz.InferenceData
             The posterior (with a dimension "group" where there are groups), sample_stats,
             observed_data (the outputs), constant_data (the mechanism's public parameters), and
-            attrs: engine and why, versions, guarantee, "verdict".
+            attrs: the engine and why it was chosen, versions, guarantee and "verdict".
 
         Raises
         ------
@@ -166,14 +168,14 @@ class Model:
             If an argument is out of range, the model doesn't fit the release, or the engine can't
             sample it.
         TypeError
-            If there is no such option.
+            If the model has no such option.
         MissingDependency, EngineFailed
             If an engine isn't installed or stops.
 
         Warns
         -----
         UserWarning
-            If chains haven't mixed, or noise hardly explains what was released.
+            If chains haven't mixed, or noise hardly explains the outputs.
         """
         sizes = self._sizes(draws, chains, warmup, seed)
         more = self._options("fit", options, self.options)
@@ -198,22 +200,23 @@ class Model:
         progress: bool | None = None,
         **options: Any,
     ) -> az.InferenceData:
-        """Draw from the posterior that takes what was released for real data; shaped as `fit`'s.
+        """Draw from the posterior that treats the released data as real, in the format of `fit`.
 
-        Wrong, and shown beside the right one, as what one gets by analysing the released files.
+        This posterior is wrong. It is for comparison with the right one: an analysis of the
+        released files, as they are, gives it.
 
         Parameters
         ----------
         release : Release
-            What was released.
+            The outputs, and a manifest that says how they were randomised.
         draws, chains, warmup, seed, progress, **options
-            As of `fit`.
+            As for `fit`.
 
         Raises
         ------
         InvalidInput
-            If an argument is out of range, the model doesn't fit the release, or nobody can take
-            what was released for real data.
+            If an argument is out of range, the model doesn't fit the release, or the outputs can't
+            be mistaken for real data.
         """
         sizes = self._sizes(draws, chains, warmup, seed)
         more = self._options("fit_naive", options, self.naive_options)
@@ -231,7 +234,7 @@ class Model:
         return any(view_of(mechanism, kind) is not None for kind in cls.views)
 
     def read(self, release: Releases) -> Any:
-        """Read, and check, the model's statistic in a release: here nothing before the draws.
+        """Read and check a release before the draws; by default nothing is read.
 
         Raises
         ------
@@ -241,32 +244,32 @@ class Model:
         releases_of(release)
 
     def read_naive(self, release: Release) -> Any:
-        """Read, and check, the data that a release is taken for: here nothing before the draws."""
+        """Read and check a release as if its data were real; by default nothing is read."""
 
     def chosen(self, engine: str, read: Any) -> tuple[str, str]:
-        """Choose the engine, and say why; InvalidInput if the one asked for can't be."""
+        """Return the engine and why it is chosen; raise InvalidInput if `engine` is impossible."""
         return (self.engines[0], self.reason) if engine == "auto" else (engine, "asked for")
 
     @property
     def variables(self) -> Sequence[str]:
-        """Parameters of its programs that a fit keeps."""
+        """Names of the programs' parameters that a fit keeps."""
         raise NotImplementedError
 
     @property
     def program(self) -> str:
-        """Name of its Stan program, by default that of its family."""
+        """Name of the model's Stan program; by default that of its family."""
         return self.family
 
     def pymc_model(self, release: Releases) -> pm.Model:
-        """The model as a pm.Model, given a release."""
+        """Build the model as a pm.Model, given a release."""
         raise NotImplementedError
 
     def stan_data(self, release: Releases) -> dict[str, Any]:
-        """The data of its Stan program, given a release."""
+        """Build the data of the model's Stan program, given a release."""
         raise NotImplementedError
 
     def sample(self, run: Run) -> Draws:
-        """Draw by the engine chosen: here by NUTS, of the model as a PyMC or Stan program."""
+        """Draw by the engine chosen; by default NUTS samples the PyMC or Stan program."""
         nuts = {**run.chained, "progress": run.progress, "variables": list(self.variables)}
         if run.engine == "stan":
             from bayesdp.engines.stan import sampling as stan
@@ -277,26 +280,26 @@ class Model:
         return pymc.sample(self.pymc_model(run.release), **nuts)
 
     def naive(self, run: Run) -> Draws:
-        """Draw from the posterior that takes what was released for real data."""
+        """Draw from the posterior that treats the released data as real."""
         raise InvalidInput(
             f"{type(self).__name__} has no naive fit: nothing says which data would be taken "
-            "for real; fit it without noise by other means"
+            "for real; analyse the released data by other means"
         )
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
-        """The least noise that leads to what was released; here of none that is known."""
+        """The least noise that explains the outputs; by default none is computed."""
         return []
 
     def about(self, run: Run, drawn: Draws) -> dict[str, str]:
-        """The model's own part of a fit's attrs: the fields that are `told`."""
+        """The model's own part of a fit's attrs: by default its fields listed in `told`."""
         return {name: json.dumps(getattr(self, name)) for name in self.told}
 
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
-        """Coordinates and dimensions of its variables, as `inference_data` takes them."""
+        """Coordinates and dimensions of the variables, for `inference_data`."""
         return {}
 
     def result(self, run: Run, drawn: Draws, noises: Sequence[Noise] = ()) -> az.InferenceData:
-        """Make the InferenceData of draws, with a verdict on them."""
+        """Make an InferenceData of the draws, with a verdict on them."""
         about = {"family": self.family, **self.about(run, drawn)}
         judged = {name: v for name, v in drawn.posterior.items() if name not in self.derived}
         verdict = verdict_on(dataclasses.replace(drawn, posterior=judged), noises)

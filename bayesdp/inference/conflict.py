@@ -1,14 +1,15 @@
 """Conflict of outputs with a model: does noise explain them? One rule for every model.
 
-However far outputs are from any statistic that may be, a posterior exists, and models compute it:
-the nearest statistics take it all. But noise that goes so far is next to impossible, and something
-else than the model says was released, at another scale, or of other records. With
+However far the outputs are from any possible statistic, a posterior exists, and models compute it:
+it concentrates on the nearest statistics. But such large noise is next to impossible: more likely
+the release isn't what the model says, is at another scale, or is of other records. With
 
     D = sum over the numbers of -log (density of their noise / its largest),
 
-of the least noise that leads from a possible statistic to the outputs, D is at most a gamma
-variable whose shape is the number of numbers if the release is what it says: D / k is d / scale of
-Laplace noise, whose size is exponential, and d^2 / (2 scale^2) of Gaussian noise, whose is less.
+for the least noise that leads from a possible statistic to the outputs, D is at most a gamma
+variable whose shape is the number of numbers, if the release is what it says: each number adds
+d / scale for Laplace noise, which is exponential, and d^2 / (2 scale^2) for Gaussian noise, which
+is smaller.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ _IMPOSSIBLE = 1e-9  # probability of noise so large
 
 @dataclass(frozen=True)
 class Noise:
-    """Least noise that leads to some outputs, by which a conflict is judged.
+    """The least noise that explains some outputs, by which a conflict is judged.
 
     Attributes
     ----------
     needed : float
-        D; see the module's docstring. A bound from below, if need be.
+        D, see the module's docstring, or a lower bound on it.
     numbers : int
-        How many got noise.
+        How many numbers got noise.
     """
 
     needed: float
@@ -49,7 +50,7 @@ class Noise:
 def noise_from(
     parts: Sequence[Part], low: ArrayLike, high: ArrayLike, total: float | None = None
 ) -> Iterator[Noise]:
-    """Compute the least noise on numbers that lie between two ends; none if no release has noise.
+    """Compute the least noise on numbers between two ends; empty if no release has noise.
 
     All copies are of one statistic, so that they may contradict each other too: the nearest is the
     median of copies with Laplace noise, weighted by 1 / scale, and the mean of those with Gaussian
@@ -60,9 +61,9 @@ def noise_from(
     Parameters
     ----------
     parts : sequence of Part
-        Of the same records.
+        Parts of releases of the same records.
     low, high : array_like
-        A number's ends, or each of a vector's; inf where there is none.
+        Ends of a number, or of each number of a vector; infinite where there is none.
     total : float, optional
         The vector's known sum.
     """
@@ -99,7 +100,7 @@ def _each_alone(
     outputs: Floats, scale: float, laplace: bool, low: ArrayLike, high: ArrayLike,
     total: float | None,
 ) -> float:  # fmt: skip
-    """Least noise of copies from a statistic each."""
+    """The least noise of copies, each with a statistic of its own."""
     nearest = np.clip(outputs, low, high)
     gap = 0.0 if total is None else np.abs(nearest.sum(axis=-1) - total)
     away = np.abs(outputs - nearest)
@@ -140,8 +141,8 @@ def noise_from_marginals(
 ) -> Noise:
     """The least noise on a table's marginals, whose counts aren't negative and have one total.
 
-    It is no less than what the counts need, each by itself, and than what the totals of marginals
-    need: k numbers that are together d away from their total cost at least d / scale, or
+    A lower bound is the larger of what the counts need, each by itself, and what the marginals'
+    totals need: k numbers that miss their total by d need at least d / scale, or
     d^2 / (2 k scale^2) where noise is Gaussian.
 
     Parameters
@@ -150,9 +151,9 @@ def noise_from_marginals(
         Released counts and, of noise on them, 1 / scale or 1 / (2 scale^2); 0 where there is none.
     gaussian : ndarray of bool, shape (numbers, copies)
     marginals : sequence of ndarray of int
-        The numbers of each.
+        Indices of each marginal's numbers.
     high : float
-        The largest count that there may be, or inf.
+        The largest possible count, or inf.
     total : float, optional
         The number of records, where it is known.
     """
@@ -179,9 +180,9 @@ def noise_from_moments(
     Parameters
     ----------
     matrices : ndarray, shape (copies, d, d)
-        Symmetric.
+        Symmetric matrices of noisy moments.
     scales, gaussian : ndarray, shape (copies,)
-        Of each copy's noise.
+        Scale of each copy's noise, and whether it is Gaussian.
     """
     d = matrices.shape[-1]
     for matrix, scale, normal in zip(matrices, scales, gaussian, strict=True):
@@ -205,9 +206,9 @@ def conflict_in(noises: Sequence[Noise]) -> str | None:
     if not numbers or stats.gamma.sf(needed, numbers) >= _IMPOSSIBLE:
         return None
     return (
-        f"noise hardly explains what was released: the outputs are e^-{needed:.3g} times as likely "
-        "from the nearest statistic that may be as outputs without noise, which noise on "
-        f"{numbers} number{'s' if numbers > 1 else ''} leads to with a probability below "
-        f"{_IMPOSSIBLE:g}; see whether the release is of other numbers, of other records or at "
+        "noise hardly explains what was released: given the nearest possible statistic, the "
+        f"outputs are e^-{needed:.3g} times as likely as outputs without noise, which happens for "
+        f"noise on {numbers} number{'s' if numbers > 1 else ''} with a probability below "
+        f"{_IMPOSSIBLE:g}; check whether the release is of other numbers, of other records or at "
         "another scale"
     )

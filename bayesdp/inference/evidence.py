@@ -2,12 +2,13 @@ r"""Log evidence, Bayes factors and model probabilities: how probable a release 
 
     Pr[z | model]  =  integral of p(theta) sum over s of p(s | theta) Pr[z | s]  d theta
 
-is the normaliser of the posterior that a model's `fit` draws from. Where the engine is exact, so is
-it. Elsewhere the latent data are summed out and a bridge is built from the chains to a normal law
+is the normaliser of the posterior that a model's `fit` draws from. It is exact where the engine is.
+Elsewhere the latent data are summed out and a bridge is built from the chains to a normal law
 (`bayesdp.engines.bridge`), with a standard error.
 
-Evidences can be compared if they are of the same numbers, and if the priors are proper and meant:
-a prior ten times as wide costs a parameter that the release tells much of about log 10.
+Evidences can be compared if they are of the same numbers, and if the priors are proper and chosen
+with care: a prior ten times as wide costs about log 10 for each parameter that the release
+determines well.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ class Evidence:
     Attributes
     ----------
     log_value : float
-        log Pr[outputs], the mechanism's law a probability on its lattice; of outputs that are real
-        numbers a density.
+        log Pr[outputs], with the mechanism's law as a probability on its lattice; a log density
+        where the outputs are real numbers.
     standard_error : float
-        Of it, by Monte Carlo; 0 where it is exact.
+        Monte Carlo standard error of `log_value`; 0 where that is exact.
     how : str
         How it was computed.
     of : str
@@ -70,13 +71,13 @@ def log_evidence(
     ----------
     model : BinomialModel, GaussianModel, MultinomialModel, HierarchicalBinomialModel, \
 HierarchicalGaussianModel, LinearRegressionModel or LogLinearModel
-        With proper priors.
+        A model with proper priors.
     release : Release, or several in a list
-        As the model's `fit` takes them. Groups are multiplied.
+        As for the model's `fit`. The evidences of groups are multiplied.
     draws, chains, warmup : int
-        Of the chains, where it isn't exact: draws per chain after `warmup`.
+        Where the evidence isn't exact: draws of each chain after `warmup`, and number of chains.
     seed : int, optional
-        For a reproducible estimate.
+        Seed, for a reproducible estimate.
 
     Returns
     -------
@@ -86,7 +87,7 @@ HierarchicalGaussianModel, LinearRegressionModel or LogLinearModel
     ------
     InvalidInput
         If an argument is out of range, the model doesn't fit the release, its prior is improper, or
-        the evidence is intractable; it says which, and what to do.
+        the evidence is intractable; the message says which, and what to do.
     EngineFailed
         If the chains or the bridge fail.
 
@@ -94,16 +95,16 @@ HierarchicalGaussianModel, LinearRegressionModel or LogLinearModel
     -----
     UserWarning
         If chains haven't mixed, the standard error is too large to be known well, or noise hardly
-        explains what was released.
+        explains the outputs.
 
     Notes
     -----
-    Exact of BinomialModel, GaussianModel, and MultinomialModel where its posterior is. Otherwise
-    bridge sampling (Meng and Wong 1996), with a warped normal proposal: of
-    hierarchical models over two numbers, of randomized responses over theta, of
-    LinearRegressionModel over the latent moments, of LogLinearModel over the effects, where each
+    The evidence is exact for BinomialModel, GaussianModel, and MultinomialModel where its posterior
+    is exact. Otherwise it is by bridge sampling (Meng and Wong 1996), with a warped normal
+    proposal: for hierarchical models over two numbers, for randomized responses over theta, for
+    LinearRegressionModel over the latent moments, for LogLinearModel over the effects, where each
     cell has noise of its own (with a known number of records that takes a minute from a few hundred
-    cells on). Of modips copies of categories by Chib's identity.
+    cells on). For modips copies of categories it is by Chib's identity.
 
     Examples
     --------
@@ -150,28 +151,28 @@ def compare(
     Parameters
     ----------
     models : mapping of str to model, or sequence of models
-        Two or more; a sequence's are called by their numbers, from 0.
+        Two models or more; those of a sequence are named by their positions, from 0.
     release : Release, or several in a list
-        The same for all.
+        The release, the same for all models.
     prior : sequence of float, optional
         The models' prior probabilities, or numbers in proportion to them. Default: all equal.
     draws, chains, warmup, seed
-        As of `log_evidence`.
+        As for `log_evidence`.
 
     Returns
     -------
     pandas.DataFrame
-        A row a model, in the order given: "log_evidence" and its "standard_error";
-        "log_bayes_factor" of the model to the best one, at most 0, and "bayes_factor";
-        "probability", posterior, if one of these models is right; "how".
+        One row for each model, in the order given: "log_evidence" and its "standard_error";
+        "log_bayes_factor" of the model against the best one, at most 0, and "bayes_factor";
+        "probability", the posterior probability if one of these models is right; "how".
 
     Raises
     ------
     InvalidInput
-        As `log_evidence`; or if the models' evidences are of different numbers of the release, as
-        those of regressions on different predictors are: evidences of different data can't be
-        compared. A regression on fewer predictors that is of all numbers has a prior of the others'
-        coefficients that keeps them at 0, as k = (0.1, 0.1, 1e8) in `LinearRegressionModel.prior`.
+        As for `log_evidence`; or if the models' evidences are of different numbers of the release,
+        as those of regressions on different predictors are: evidences of different data can't be
+        compared. To compare a regression on fewer predictors, keep all of them, with a prior that
+        holds the others' coefficients at 0: k = (0.1, 0.1, 1e8) in `LinearRegressionModel.prior`.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Ways to compute a log evidence, and how an answer says them.
+"""Ways to compute a log evidence, and their names in a result.
 
 A model's `evidence` takes a release or several, and draws, chains, warmup and seed of chains. The
-mechanism's law counts as it is in `logp`, a probability on its lattice, with its constant.
+mechanism's law is that of its `logp`, a probability on its lattice, constant included.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bayesdp.engines.bridge import Integral
 from bayesdp.inference.several import Releases
 
 Answer = tuple[Integral, str, str]
-"""An integral, how it was had, and which of the released numbers it is of."""
+"""An integral, how it was computed, and which of the released numbers it is of."""
 
 EXACT = "exact: the latent data are summed out"
 ALL = "all released numbers"

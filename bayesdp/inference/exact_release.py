@@ -20,12 +20,12 @@ from bayesdp.release import Part
 
 
 def is_exact(mechanism: Any) -> bool:
-    """Return True if it releases its statistic as it is."""
+    """Return True if the mechanism releases its statistic without randomisation."""
     return view_of(mechanism, ExactView) is not None
 
 
 def checked_value(part: Part, dimension: int | None) -> Any:
-    """Return an exact statistic for a Gaussian model, or InvalidInput if of other dimension."""
+    """Return an exact statistic for a Gaussian model; refuse one of another dimension."""
     if part.mechanism.dimension != dimension:  # type: ignore[attr-defined]
         raise InvalidInput(
             "the exact release isn't the statistic that the model reads: with sd known, the mean "
@@ -69,16 +69,16 @@ def posterior_given(
     Parameters
     ----------
     parts : sequence of Part
-        The exact ones, of the same records.
+        Exact parts, of the same records.
     others : sequence of Seen or SeenPair
-        What other releases of these records say; it matters to the evidence alone.
+        Likelihoods from other releases of these records, which matter to the evidence alone.
     n, statistic, sd, prior
-        The model's.
+        The model's fields.
 
     Raises
     ------
     InvalidInput
-        If they contradict each other, or aren't the statistic that the model reads.
+        If the parts contradict each other, or aren't of the statistic that the model reads.
     """
     values = {checked_value(part, None if sd is not None else 2) for part in parts}
     if len(values) > 1:

@@ -1,8 +1,8 @@
-r"""A release's law inside a PyMC model of one's own.
+r"""A release's law inside the user's own PyMC model.
 
-The model says p(s | theta), the law of what was computed from the confidential records, and
-`observe` adds p(z | s), the mechanism's. A continuous s is a latent variable for NUTS. An integer
-one is summed out,
+The model gives p(s | theta), the law of the statistic of the confidential records, and `observe`
+adds p(z | s), the mechanism's law. A continuous s is a latent variable for NUTS. An integer s is
+summed out,
 
     p(z | theta) = sum over x of p(x | theta) prod_k Pr[z_k | x],
 
@@ -37,43 +37,45 @@ def observe(
     Parameters
     ----------
     release : Release, or sequence of them
-        What was released; its manifest says how. Several were made from the same statistic.
+        The outputs, and a manifest that says how they were randomised. Several releases must be of
+        the same statistic.
     statistic : str, tensor, or distribution
-        What the mechanism randomised, under the model.
+        The confidential statistic, under the model.
 
-        - ``pm.Binomial.dist(n=100, p=p)`` and other discrete distributions without a name: an
+        - ``pm.Binomial.dist(n=100, p=p)`` or another discrete distribution without a name: an
           integer, which is summed out.
-        - A variable of the model, an expression of such, or its name: sampled, or computed. Without
-          one, the variable called "statistic".
+        - A variable of the model, its name, or an expression of variables: sampled, or computed.
+          The default is the variable called "statistic".
 
-        Its unit is the mechanism's: the number that noise was added to, or the vector; of copies
-        of binary records how many were ones; of Poisson-gamma copies each area's events; of
-        randomized responses each record's category, or one distribution for all of them; of modips
-        copies of Gaussian records their mean, or where their sd is unknown
-        ``pm.math.stack([mean, variance])`` with divisor n - 1. Of a release with groups, these in
-        the order of `release.groups`, along the first axis.
+        It is in the mechanism's units: the number or the vector that noise was added to; for
+        copies of binary records, the number of ones; for Poisson-gamma copies, each area's events;
+        for randomized responses, each record's category, or one distribution for all of them; for
+        modips copies of Gaussian records, their mean, or where their sd is unknown
+        ``pm.math.stack([mean, variance])`` with divisor n - 1. For a release with groups, these are
+        in the order of `release.groups`, along the first axis.
     n : int, optional
         The number of confidential records, where the law depends on it and the release doesn't
         say it.
     name : str, optional
-        Of the potential that is added. Default: "release", or the next of "release_2", ....
+        Name of the potential that is added. Default: "release", or the next of "release_2", ....
 
     Returns
     -------
     tensor
-        log p(z | s) or, summed out, log p(z | theta); up to a constant.
+        log p(z | s), or log p(z | theta) where s is summed out; up to a constant.
 
     Raises
     ------
     InvalidInput
-        If there is no model, the statistic isn't the release's, or its law can't be had this way.
+        If there is no enclosing model, the statistic doesn't fit the release, or its law isn't
+        available here.
 
     Notes
     -----
-    Sums run over all integers that the distribution allows, and from an output as far as noise
-    reaches: 100 scales of Laplace noise, 20 of Gaussian, and up to 512 times as many where that is
-    cheap. What is left out is less than 1e-26 of the law's largest value, and matters only where
-    the rest of the model, which isn't known here, gives the outputs less than that.
+    Sums run over all integers that the distribution allows within the reach of noise from an
+    output: 100 scales of Laplace noise, 20 of Gaussian, and up to 512 times as many where that is
+    cheap. The law is below 1e-26 of its largest value at all others, which matter only where the
+    rest of the model, which isn't known here, gives the outputs less than that.
 
     Examples
     --------

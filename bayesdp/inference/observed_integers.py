@@ -35,11 +35,11 @@ def log_sum_of(releases: Sequence[Sequence[Part]], law: Any, n: int | None) -> A
     Parameters
     ----------
     releases : sequence of sequences of Part
-        Made from the same integers; one part a group.
+        Releases of the same integers; one part for each group.
     law : random variable
-        Theirs; scalar for the law of each.
+        The integers' law; a scalar one is the law of each.
     n : int, optional
-        Confidential records.
+        Number of confidential records.
     """
     import pymc as pm
     import pytensor.tensor as pt
@@ -149,7 +149,7 @@ def _count(part: Part, n: int | None) -> Integer:
 
 
 def _answers(view: AnswersView, part: Part, *, alike: bool) -> list[Integer]:
-    """Return the law of each record's answers; of records that are alike, of each pattern."""
+    """Return the law of each record's answers, or of each pattern where records are alike."""
     answers, counts = np.array(part.outputs).T, np.ones(view.n, dtype=np.int64)
     if alike:
         answers, counts = np.unique(answers, axis=0, return_counts=True)
@@ -167,9 +167,9 @@ def _answers(view: AnswersView, part: Part, *, alike: bool) -> list[Integer]:
 
 
 def widest(rows: Sequence[Sequence[Integer]], ends: Sequence[Ends]) -> tuple[Integers, Floats]:
-    """The integers and laws of `tabled`, as many of them as are cheap.
+    """Tabulate integers and laws as `tabled` does, over as many integers as are cheap.
 
-    There the rest of the model isn't known, and may make likely what noise hardly reaches.
+    The rest of the model isn't known here, and may make integers likely that noise hardly reaches.
     """
     for times in (512.0, 64.0, 8.0):
         windows = [_window(row, within, times) for row, within in zip(rows, ends, strict=True)]
@@ -181,9 +181,9 @@ def widest(rows: Sequence[Sequence[Integer]], ends: Sequence[Ends]) -> tuple[Int
 def tabled(
     rows: Sequence[Sequence[Integer]], ends: Sequence[Ends], times: float = 1.0
 ) -> tuple[Integers, Floats]:
-    """Tabulate integers that matter and their log laws, a column each; -inf below the last ones.
+    """Tabulate the integers that matter and their log laws, one column each, padded with -inf.
 
-    Each column goes on until what is beyond it, within its ends, is negligible beside its largest.
+    Each column goes on until the rest, within its ends, is negligible relative to its largest.
     """
     columns = []
     for row, within in zip(rows, ends, strict=True):
@@ -208,14 +208,14 @@ def tabled(
 
 
 def _window(row: Sequence[Integer], within: Ends, times: float) -> tuple[int, int]:
-    """Return the ends that the elements' windows share, or between which they lie apart."""
+    """Return the ends of the elements' common window, or of the gap between their windows."""
     each = [element.reached(within, times) for element in row]
     first, last = int(max(e[0] for e in each)), int(min(e[1] for e in each))
     return min(first, last), max(first, last)
 
 
 def _ends_well(row: Sequence[Integer], x: Integers, law: Floats, within: Ends) -> bool:
-    """Return True if what is beyond the integers looked at, within two ends, is negligible."""
+    """Return True if the law beyond these integers, within two ends, is negligible."""
     beyond = np.array([x[0] - 1, x[-1] + 1])
     inside = (beyond >= within[0]) & (beyond <= within[1])
     there = np.asarray(sum(element.logp(np.clip(beyond, *within)) for element in row))
@@ -232,7 +232,7 @@ def _check_many(most: int, columns: int) -> None:
 
 
 def _support(law: Any) -> tuple[Any, Any]:
-    """Ends of the integers that a distribution allows, as far as is known; else without end."""
+    """Ends of the integers that a distribution allows, infinite where they aren't known."""
     from pymc.pytensorf import constant_fold
     from pytensor.tensor.random import basic
 

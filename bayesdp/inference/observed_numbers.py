@@ -26,12 +26,13 @@ def log_law_of(parts: Sequence[Part], statistic: Any, n: int | None, tag: str) -
     Parameters
     ----------
     parts : sequence of Part
-        One a group.
+        One for each group.
     statistic : tensor
+        The real numbers that the mechanism randomised, under the model.
     n : int, optional
-        Confidential records, for modips copies alone.
+        Number of confidential records, for modips copies only.
     tag : str
-        What names of latent variables end in, where there must be some.
+        Suffix of the names of latent variables, where any are needed.
     """
     if is_exact(parts[0].mechanism):
         raise sampled()

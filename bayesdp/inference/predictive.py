@@ -1,4 +1,4 @@
-r"""Outputs that a fitted model would have released: posterior predictive checks on their scale.
+r"""Outputs that a fitted model would have released, for posterior predictive checks.
 
 For each of some posterior draws theta, new confidential data are drawn from p(. | theta), and new
 outputs from the release's mechanism,
@@ -40,33 +40,33 @@ def posterior_predictive(
     draws: int = 1000,
     seed: int | None = None,
 ) -> az.InferenceData:
-    """Draw outputs that the fitted model would have released, beside the posterior, for ArviZ.
+    """Draw outputs that the fitted model would have released, for posterior predictive checks.
 
     Parameters
     ----------
     model : BinomialModel, GaussianModel, MultinomialModel, PoissonModel, LogLinearModel, \
 HierarchicalBinomialModel or HierarchicalGaussianModel
-        What was fitted; of a log-linear model with `cells=True`, where it has many.
+        The fitted model; a log-linear one with many cells must be fitted with `cells=True`.
     idata : arviz.InferenceData
-        What its `fit` returned.
+        The result of its `fit`.
     release : Release
-        What it was fitted to, or one of several.
+        The release that it was fitted to, or one of several.
     draws : int
-        How many of the posterior's draws get new outputs, evenly spaced.
+        Number of posterior draws, evenly spaced, that get new outputs.
     seed : int, optional
-        For reproducible outputs.
+        Seed, for reproducible outputs.
 
     Returns
     -------
     arviz.InferenceData
-        A copy with a group "posterior_predictive": "outputs" with the dimensions of the observed
-        ones after one chain of `draws`.
+        A copy of `idata` with a group "posterior_predictive": "outputs" has one chain of `draws`,
+        and then the dimensions of the observed outputs.
 
     Raises
     ------
     InvalidInput
-        If the model has no such outputs, `idata` is another's or the number of confidential
-        records isn't known.
+        If the model can't predict outputs, `idata` is another model's or release's, or the number
+        of confidential records isn't known.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""New confidential statistics that a model predicts, of which a mechanism draws new outputs."""
+"""New confidential statistics that a model predicts, and from which a mechanism draws outputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bayesdp.release import Part
 Theta = Mapping[str, Any]
 Rng = np.random.Generator
 Statistic = Callable[[Theta, Rng], Any]
-"""One draw of the parameters and a generator to one statistic, as the mechanism takes it."""
+"""A function of one draw of the parameters and a generator: a statistic for the mechanism."""
 
 
 def known_size(part: Part) -> int:

@@ -1,4 +1,4 @@
-"""Models by the releases that they read, for errors that say so."""
+"""Models by the releases that they read, for error messages."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ MODELS = Registry(
 def models_of(mechanism: Any) -> tuple[str, ...]:
     """Names of the models that read this mechanism's releases; empty where none does.
 
-    Each model says it by `reads`. Whether it can may depend on more: a public number of records,
-    say. A user's own model reads more by `bdp.observe` and `bdp.models.RecordModel`.
+    Each model declares them by `reads`. Whether it can read a given release may depend on more: a
+    public number of records, say. Users' own models, by `bdp.observe` and
+    `bdp.models.RecordModel`, read more.
     """
     return tuple(model.__name__ for model in MODELS.values() if model.reads(mechanism))
 
@@ -45,7 +46,7 @@ def models_with(*methods: str) -> tuple[str, ...]:
 
 
 def instead(mechanism: Any) -> str:
-    """End an error's sentence: which models read the release, or what to do."""
+    """The end of an error's sentence: which models read the release, or what to do."""
     names = [f"bdp.models.{name}" for name in models_of(mechanism)]
     if not names:
         return (

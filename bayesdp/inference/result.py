@@ -32,18 +32,18 @@ def inference_data(
     Parameters
     ----------
     drawn : Draws
-        Every posterior variable is one a group: shape (chains, draws, groups, ...), or
-        (chains, draws, ...) where there are no groups; without `coords` also (chains, draws, 1).
+        Every posterior variable has one value for each group: shape (chains, draws, groups, ...),
+        or (chains, draws, ...) where there are no groups; without `coords` also (chains, draws, 1).
     release, *others : Release
-        What was fitted; the others' outputs and parameters have names that end in _2, _3, ....
+        The fitted releases; the others' outputs and parameters have names that end in _2, _3, ....
     reason : str
         Why this engine ran.
     model : mapping of str to str
-        What the model says of itself: its family and parameters.
+        The model's own attrs: its family and parameters.
     coords : mapping of str to sequence, optional
         The dimensions that every variable has after its group, and their labels.
     dims : mapping of str to list of str, optional
-        In their place: each variable's own.
+        Each variable's own dimensions, instead of those of `coords`.
     """
     group = ["group"] if release.by is not None else []
     own = dict(coords or {})
@@ -115,10 +115,10 @@ def group_coordinate(release: Release) -> list[Any]:
 
 
 def _public_parameters(release: Release, suffix: str = "") -> dict[str, Any]:
-    """Return the mechanisms' known parameters, as arrays with one row a group.
+    """Return the mechanisms' known parameters, as arrays with one row for each group.
 
-    What has parameters of its own, or differs in length between groups, is shown as JSON, since
-    netCDF has no such values.
+    A parameter that has parameters of its own, or differs in length between groups, is given as
+    JSON, since netCDF has no such values.
     """
     mechanisms = [MechanismEntry.of(part.mechanism).parameters for part in release.parts]
     return {
@@ -149,7 +149,7 @@ def network_inference_data(
 ) -> az.InferenceData:
     """Make an InferenceData from a release of graphs, observed as the columns that hold them.
 
-    `attrs` get a "verdict" on the chains; `of` is what its numbers belong to.
+    The attrs get a "verdict" on the chains; `of` names the items that coefficients belong to.
     """
     encoded = release.mechanism.encode(release.outputs)
     observed = {f"output_{name}": np.asarray(column) for name, column in encoded.items()}

@@ -1,4 +1,4 @@
-"""Several releases of the same confidential records, as one observation of them.
+"""Several releases of the same confidential records, used as one observation.
 
 Given the records' statistic, releases are independent, so their laws multiply.
 """
@@ -38,18 +38,18 @@ def releases_of(given: Releases) -> tuple[Release, ...]:
 
 
 def parts_of(given: Releases) -> list[tuple[Part, ...]]:
-    """Return each group's parts, one a release.
+    """Return each group's parts, one for each release.
 
     Parameters
     ----------
     given : Release, or several in a list
-        Several are of the same records, in the same groups.
+        Several releases must be of the same records, in the same groups.
     """
     return list(zip(*(release.parts for release in releases_of(given)), strict=True))
 
 
 def agreed_size(parts: Sequence[Part], n: int | None) -> int | None:
-    """Return the number of records by the releases or the analyst; None if nobody says it.
+    """Return the number of records as the releases or the analyst give it; None if neither does.
 
     Raises
     ------

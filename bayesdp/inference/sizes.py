@@ -17,7 +17,7 @@ from bayesdp.release import Part
 
 
 def sizes_of_prior(n: Any) -> list[tuple[int, float]]:
-    """Return the sizes with positive prior probability, and it; a number has one."""
+    """Return the sizes with positive prior probability and these probabilities; a number has 1."""
     if is_number(n):
         return [(check_at_least_one("n", n), 1.0)]
     if isinstance(n, range):
@@ -53,7 +53,7 @@ def check_said_once(n: Any, public: int | None) -> None:
 def check_counts(mechanism: Any, n: int) -> None:
     """Raise InvalidInput unless a mechanism randomises a count of ones among n records.
 
-    A number with noise is a count's where a record may move it by 1, as its sensitivity says.
+    A noisy number is a count if its sensitivity says that a record may change it by 1.
     """
     if is_noisy_count(mechanism):
         check_noise(mechanism, ((1.0, n),), n)
@@ -73,14 +73,14 @@ def sizes_of_counts(parts: Sequence[Part], n: Any) -> Sequence[tuple[int, float]
     Parameters
     ----------
     parts : sequence of Part
-        One a release of the same records.
-    n : what `sizes_of_prior` returned, or None
-        What the model says of it.
+        One for each release of the same records.
+    n : as returned by `sizes_of_prior`, or None
+        The model's prior on the number of records.
 
     Raises
     ------
     InvalidInput
-        If a release isn't of such a count, or both or neither of release and model say n.
+        If a release isn't of such a count, or n is given by both or neither of release and model.
     """
     public = agreed_size(parts, None)
     sizes: Any = n if public is None else [(public, 1.0)]

@@ -1,4 +1,4 @@
-"""The error of `bdp.observe` for a release that it has no law for."""
+"""The error of `bdp.observe` for a release whose law it doesn't have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TAKES = (
 
 
 def unlike(mechanism: Any) -> InvalidInput:
-    """Return the error that a mechanism's statistic has no law here."""
+    """Return the error for a mechanism whose statistic has no law here."""
     return InvalidInput(
         f"the release's mechanism {quoted(mechanism.name)} has no law here of a statistic of that "
         f"kind; bdp.observe takes {TAKES}; integers as such, and real numbers as real ones"

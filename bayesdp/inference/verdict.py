@@ -24,7 +24,7 @@ def verdict_on(drawn: Draws, noises: Iterable[Noise] = ()) -> str:
     ----------
     drawn : Draws
     noises : iterable of Noise
-        The least that lead to what was released; see `bayesdp.inference.conflict`.
+        The least noise that explains the outputs; see `bayesdp.inference.conflict`.
 
     Warns
     -----

@@ -1,1 +1,1 @@
-"""Compiled code: numba kernels, their compilation, and the machine code kept of them."""
+"""Compiled code: numba kernels, their compilation, and their cached machine code."""

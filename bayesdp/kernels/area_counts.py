@@ -1,16 +1,16 @@
-r"""Gibbs and Metropolis draws of confidential counts by area, from separate laws and their ties.
+r"""Gibbs and Metropolis draws of confidential counts by area, from separate laws and constraints.
 
-The counts x_i have laws w_i(x), of their prior and of all that was released of each alone. Two
-things may tie them: a known sum n, and copies with a fixed total T, whose law is that of
+The counts x_i have laws w_i(x), from their prior and all that was released about each alone. Two
+things may make them dependent: a known sum n, and copies with a fixed total T, whose law is that of
 independent z_i ~ NB(a_i + x_i, p_i) given their sum, so that each divides by
 
     N(x) = Pr[sum of NB(a_i + x_i, p_i) = T].
 
-Without either they are drawn independently. Else a chain takes each area in turn: with a known sum
-it and another are drawn together given theirs, without one it alone, from the w; what N makes of
-that is left to Metropolis and Hastings' rule. Where the sum isn't known a fixed total says nothing
-of it, and it moves far: so k events at once are added, to areas in proportion to what they had, or
-taken away at random. `bayesdp.kernels.fixed_total` computes N.
+Without either they are drawn independently. Otherwise a chain takes each area in turn: with a known
+sum, it and another are drawn together given their sum, without one it alone, from the w; N enters
+by the Metropolis-Hastings rule. Where the sum isn't known, a fixed total is uninformative about it,
+and it varies widely: so k events at once are added, to areas in proportion to their counts, or
+removed at random. `bayesdp.kernels.fixed_total` computes N.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def independent(laws: Floats, starts: Integers, firsts: Integers, draws: int, rn
 
 @guarded
 def _partner(i: int, starts: Integers, tied: bool, rng: Any) -> int:
-    """Choose an area to share events with, the likelier the wider its law; or the same area."""
+    """Choose an area to share events with, more likely one with a wider law; or the same area."""
     j = i
     while tied and j == i:
         j = int(np.searchsorted(starts, int(rng.integers(0, starts[-1])), side="right")) - 1
@@ -89,7 +89,7 @@ def _proposed(
     largest: float,
     rng: Any,
 ) -> float:
-    """Write k events' changes into `steps`; return the log of what but N accepts them."""
+    """Write changes by k events into `steps`; return the log acceptance ratio without N."""
     k = int(largest ** rng.random())
     more, events, whole = rng.random() < 0.5, x.sum(), share.sum()
     if not more and k > events:
@@ -136,7 +136,7 @@ def _kept(
     copies: Floats,
     rng: Any,
 ) -> int:
-    """Move x by `steps`, of areas i and j or, where i < 0, of all; return whether it did."""
+    """Change x by `steps`, in areas i and j or, where i < 0, in all; return 1 if accepted."""
     many = norms.size
     if log_ratio == -math.inf:
         return 0
@@ -172,7 +172,7 @@ def chain(
     draws: int,
     rng: Any,
 ) -> tuple[Integers, Floats, Floats]:
-    """Draw counts from their joint law, after `warmup` sweeps; x is the start, and is moved.
+    """Draw counts from their joint law, after `warmup` sweeps; x is the start, and is changed.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from numba.extending import intrinsic
 
 
 def _on_words(instruction: Callable[[Any, Any], Any]) -> Any:
-    """Make one machine instruction on a 64-bit word a function that kernels call."""
+    """Turn one machine instruction on a 64-bit word into a function that kernels can call."""
 
     def make(typing_context: Any, word: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Machine code of kernels, kept on the disk between runs."""
+"""Machine code of kernels, cached on disk between runs."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _LOCK = "bayesdp-kernels.lock"
 
 
 def kept(compiled: Any, function: F) -> F:
-    """The kernel that numba made of `function`, its machine code kept from run to run.
+    """Cache the machine code of the kernel that numba made of `function`, from run to run.
 
-    Of functions at the top of a file alone: one that is made inside another may hold what it was
-    made with. Where no folder can be written to, nothing is kept.
+    This is for functions at the top of a file only: one that is made inside another may hold values
+    that it was made with. Where no folder can be written to, nothing is cached.
     """
     if "<locals>" not in function.__qualname__:
         with contextlib.suppress(RuntimeError):
@@ -32,7 +32,7 @@ def kept(compiled: Any, function: F) -> F:
 
 
 class _Cache(FunctionCache):  # type: ignore[misc]
-    """numba's own, but for what its entries are found by: stamps, and neither lines nor times."""
+    """numba's cache with another key for its entries: stamps instead of lines and times."""
 
     def __init__(self, compiled: Any) -> None:
         function = compiled.py_func
@@ -42,7 +42,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
         self._cache_file = _File(self._cache_path, name, compiled)
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[str, ...] | None:
-        """Words alone: numba's own keys are classes, which an upgrade may have moved."""
+        """Build a key of strings only: numba's own keys are classes, which an upgrade may move."""
         arguments = [_words(kind) for kind in getattr(sig, "args", sig)]
         return None if "" in arguments else (*arguments, *map(str, codegen.magic_tuple()))
 
@@ -59,7 +59,7 @@ def _words(kind: Any) -> str:
 
 
 class _File(IndexDataCacheFile):  # type: ignore[misc]
-    """Index and code of one kernel; stamped on the first look, when all that it calls is there."""
+    """Index and code of one kernel, stamped on first use, when everything that it calls exists."""
 
     def __init__(self, folder: str, name: str, compiled: Any) -> None:
         self._compiled = compiled
@@ -78,13 +78,13 @@ class _File(IndexDataCacheFile):  # type: ignore[misc]
         return stamp(self._compiled)
 
     def load(self, key: Any) -> Any:
-        """Code that was kept for arguments of some types, or None."""
+        """Load the code cached for some argument types, or return None."""
         return None if key is None else super().load(key)
 
     def save(self, key: Any, data: Any) -> None:
-        """Keep a kernel's code for arguments of some types; in place of numba's own `save`.
+        """Cache a kernel's code for some argument types, instead of numba's own `save`.
 
-        That one lets two processes, each compiling for other types, give their code the same name,
+        numba's lets two processes, each compiling for other types, give their code the same name,
         so that a later run calls the one for the other; and its index names code that isn't
         written yet, while under that name an earlier version of the kernel may still be there.
         """

@@ -13,7 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def kernel(function: F) -> F:
-    """Compile on the first call, without the GIL, and keep the machine code on disk."""
+    """Compile on the first call, without the GIL, and cache the machine code on disk."""
     return kept(numba.njit(nogil=True, error_model="numpy")(function), function)
 
 

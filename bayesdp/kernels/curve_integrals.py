@@ -85,7 +85,7 @@ def _log_beta(u: float, alpha: float, beta: float) -> float:
 
 @guarded
 def _reach(u: float, alpha: float, beta: float, level: float, end: float) -> float:
-    """Between u and `end`, how far the weight's log is above `level`: a little beyond."""
+    """Find how far between u and `end` the log weight is above `level`, or a little beyond."""
     if _log_weight(end - u, u, alpha, beta) > level:
         return end
     near, far = u, end
@@ -104,7 +104,7 @@ def _reach(u: float, alpha: float, beta: float, level: float, end: float) -> flo
 def _stretch(
     curve: Any, u: float, alpha: float, beta: float
 ) -> tuple[float, float, float, float, float]:
-    """Where f matters; where its tails begin, beyond which it is exponential; and its sharpness."""
+    """Find where f matters, where its tails begin to be exponential, and its curvature."""
     edges, coefficients, before, after, worth, ends, n = curve
     low = min(edges[0], -math.log(beta + n) - _TAIL)
     high = max(edges[-1], math.log(alpha + n) + _TAIL)
@@ -203,7 +203,7 @@ def log_integral(curve: Any, u: float, alpha: float, beta: float) -> float:
     Parameters
     ----------
     curve : tuple
-        What `curve_of` returns.
+        As returned by `curve_of`.
     u : float
         log(alpha / beta).
     alpha, beta : float
@@ -217,7 +217,7 @@ def log_integral(curve: Any, u: float, alpha: float, beta: float) -> float:
 
 @guarded
 def draw_proportion(curve: Any, u: float, alpha: float, beta: float, rng: Any) -> float:
-    """p, in proportion to L times the density of that beta distribution."""
+    """Draw p in proportion to L times the density of a beta distribution."""
     _, _, _, _, _, ends, n = curve
     if alpha + beta > _SHARP * n:
         return float(rng.beta(alpha, beta))

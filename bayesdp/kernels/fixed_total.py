@@ -6,10 +6,10 @@ is a coefficient of a generating function, and so for every rho > 0 the mean of
 
     F(phi) = prod_i ((1 - p_i) / (1 - p_i rho e^(i phi)))^(w_i) (rho e^(i phi))^(-T)
 
-over K equally spaced phi, but for the coefficients of T + K, T - K, ..., relative to their powers
-of rho. With the rho whose tilted sum has mean T, and K of 24 of its standard deviations and more,
-they are below 1e-18 of it. F falls off like a normal density, and few of the K are needed. What
-moves the w_i changes log F linearly, so N after a move costs these few exponentials.
+over K equally spaced phi, apart from the coefficients of T + K, T - K, ..., relative to their
+powers of rho. With the rho whose tilted sum has mean T, and K of at least 24 of its standard
+deviations, they are below 1e-18 of it. F falls off like a normal density, and few of the K are
+needed. A change of the w_i changes log F linearly, so N after a move costs these few exponentials.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A stamp is a digest of a kernel's syntax tree without docstrings, annotations and comments, of the
 constants and the kernels that it names, of theirs in turn, and of the versions and the processor
-that compile it. A word in a docstring changes none; a sign in a kernel, or in one that it calls
-from another file, changes it.
+that compile it. A word in a docstring doesn't change a stamp; a sign in a kernel, or in one that it
+calls from another file, does.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 
 
 def stamp(compiled: Any) -> str:
-    """SHA-256 of all that the machine code of a kernel follows from.
+    """SHA-256 of everything that determines the machine code of a kernel.
 
     Raises
     ------
     OSError
         If the file of a kernel can't be read.
     TypeError
-        If a kernel names what can't be stamped.
+        If a kernel names something that can't be stamped.
     """
     import llvmlite
     import numba
@@ -93,7 +93,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def _file(function: Callable[..., Any]) -> tuple[Path, int, int]:
-    """The file of a function, and what changes with it."""
+    """The file of a function, with its modification time and size."""
     path = Path(function.__code__.co_filename)
     status = path.stat()
     return path, status.st_mtime_ns, status.st_size

@@ -1,4 +1,4 @@
-"""Networks: graphs, exponential random graph models, and their samplers; nothing of privacy.
+"""Networks: graphs, exponential random graph models, and their samplers, without any privacy.
 
 Names are loaded when first used: a release of a graph needs no sampler.
 """

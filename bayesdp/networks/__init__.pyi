@@ -1,4 +1,4 @@
-"""What is public, and where it lives."""
+"""Public names, and the modules that they live in."""
 
 from .bayesian import BayesianERGM as BayesianERGM
 from .beta_model import BetaModelFit as BetaModelFit

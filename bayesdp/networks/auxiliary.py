@@ -47,19 +47,19 @@ _BY_CHANCE = 2e-5  # probability that a comparison finds what isn't there
 
 @dataclass(frozen=True)
 class Constant:
-    """Choice of how a fit gets the normalising constant: listed, tempered or auxiliary graphs.
+    """Source of a fit's normalising constant: all graphs listed, tempered chains, or neither.
 
     Attributes
     ----------
     kind : "exact", "tempered" or int
-        All graphs are listed; chains wander over many coefficients; or it isn't known, and
-        auxiliary graphs are drawn by so many proposals.
+        All graphs are listed; chains wander over many coefficients; or the constant isn't known,
+        and each auxiliary graph is drawn by this number of proposals.
     most : int or None
-        What no degree of the sample space exceeds.
+        Largest degree in the sample space; None for any.
     listed : Normalizer or None
     tempering : Tempering or None
     steps : int
-        Of the tempered chains.
+        Number of steps of the tempered chains.
     """
 
     kind: Auxiliary
@@ -73,19 +73,19 @@ class Constant:
         cls, formula: str, nodes: Network, given: Auxiliary | None, steps: int | None,
         offset: Any = None, *, ties: int, most: int | None = None,
     ) -> Constant:  # fmt: skip
-        """Choose as asked for, or the first possible of exact, tempered and auxiliary graphs.
+        """Choose as given, or the first possible of exact, tempered and auxiliary graphs.
 
-        Those are drawn by twice as many proposals as there are dyads, but by at most `_A_TIE` for
-        each of about so many `ties`: tie/no-tie proposals take half of a sparse graph's steps to
-        its ties, which are soon all new, however many dyads there are.
+        Auxiliary graphs are drawn by twice as many proposals as there are dyads, but by at most
+        `_A_TIE` for each of about `ties` ties: tie/no-tie proposals spend half of a sparse graph's
+        steps on its ties, which are soon all renewed, however many dyads there are.
 
-        Tempering isn't possible where the sample space has a bound on degrees, `most`: dyads
-        depend on each other then in every model.
+        Tempering isn't possible where the sample space has a bound on degrees, `most`, as dyads
+        then depend on each other in every model.
 
         Raises
         ------
         InvalidInput
-            If what is asked for isn't possible or isn't known.
+            If `given` isn't possible or isn't one of the choices.
         """
         steps = TEMPERING if steps is None else check_at_least_one("tempering", steps)
         if isinstance(given, str) and given not in ("exact", "tempered"):
@@ -130,14 +130,14 @@ class Constant:
 def normalizer_about(
     tempering: Tempering, draws: Floats, steps: int, generator: np.random.Generator
 ) -> Normalizer:
-    """Compute the normalising constant about draws of the coefficients, shape (draws, terms)."""
+    """Compute the normalising constant around draws of the coefficients, shape (draws, terms)."""
     return tempering.normalizer(_cloud(draws, generator), steps, generator)
 
 
 def _cloud(draws: Floats, generator: np.random.Generator) -> Floats:
-    """Draw a cloud: half of it draws, half draws plus differences of others, three times as wide.
+    """Make a cloud: half are draws, half are draws plus differences of others, times three.
 
-    The outermost draws are there too, so that a long tail is covered.
+    The outermost draws are in it too, so that a long tail is covered.
     """
     half = _CLOUD // 2
     a, b, c, d = generator.integers(len(draws), size=(4, half))
@@ -170,7 +170,7 @@ def problems_of_constant(
     normalizer : Normalizer
     theta : ndarray of float, shape (chains, draws, terms)
     ties : ndarray of float, shape (graphs,)
-        How many ties the observed graph has, or hidden ones have.
+        Number of ties of the observed graph, or of hidden ones.
     generator : numpy Generator
     """
     judged = thinned(theta)
@@ -192,21 +192,20 @@ def problems_of_auxiliary(
 ) -> list[str]:  # fmt: skip
     """List the problems of a fit with auxiliary graphs, in words.
 
-    At some of the draws, graphs are drawn as auxiliary ones were, from the network, and by many
-    more proposals from the graph without ties and, where it is in the sample space, from the
-    complete one. Where their laws differ,
-    auxiliary graphs stayed in the phase that they started from.
+    At some of the draws, graphs are drawn like auxiliary ones, from the network, and by many more
+    proposals from the empty graph and, where it is in the sample space, from the complete one.
+    Where their laws differ, auxiliary graphs stayed in the phase in which they started.
 
     Parameters
     ----------
     formula : str
     network : Network
-        The observed one, or a hidden one.
+        The observed network, or a hidden one.
     offset : array_like of shape (n, n), or (pairs, values, constant), or None
     theta : ndarray of float, shape (chains, draws, terms)
     constant : Constant
     ties : ndarray of float, shape (graphs,)
-        How many ties the observed graph has, or hidden ones have.
+        Number of ties of the observed graph, or of hidden ones.
     generator : numpy Generator
     """
     proposals = constant.proposals
@@ -253,7 +252,7 @@ def _ends(
 
 
 def _differ(used: Floats, long: Floats) -> bool:
-    """Test whether some statistic has another mean, or too many values beyond all of the others."""
+    """Test whether some statistic's mean differs, or too many of its values exceed all others."""
     m = len(used)
     change = long - used
     spread = change.std(axis=0, ddof=1) / math.sqrt(m) if m > 1 else np.zeros(change.shape[1])
@@ -270,7 +269,7 @@ def _differ(used: Floats, long: Floats) -> bool:
 
 
 def _runaway(simulated: Floats, ties: Floats) -> list[str]:
-    """List a problem if graphs of the model are nothing like those it was fitted to."""
+    """List a problem if graphs of the model are nothing like those that it was fitted to."""
     low, high = simulated.min(), simulated.max()
     room = (high - low) / 2
     if len(simulated) < _FEWEST_JUDGED or low - room <= np.median(ties) <= high + room:

@@ -50,14 +50,14 @@ class BayesianERGM:
     Parameters
     ----------
     formula : str
-        As "edges + nodematch('grade') + gwesp(0.5)".
+        For example "edges + nodematch('grade') + gwesp(0.5)".
     prior : NormalPrior
-        Of the coefficients.
+        Prior of the coefficients.
 
     Raises
     ------
     InvalidInput
-        If the formula can't be read or the prior isn't one.
+        If the formula can't be read or `prior` isn't a `NormalPrior`.
     """
 
     formula: str
@@ -83,36 +83,39 @@ class BayesianERGM:
     ) -> az.InferenceData:
         """Draw from the posterior of the coefficients given a network.
 
-        Chains start overdispersed about the maximum of pseudo-likelihood and prior. Moves
+        Chains start overdispersed around the maximum of pseudo-likelihood times prior. Moves
         have the pseudo-likelihood's covariance at first, then that of the chain's own
         warm-up, scaled to accept three in ten (Haario, Saksman and Tamminen 2001); see
         `bayesdp.networks.chain`. Nothing adapts after the warm-up.
 
-        The likelihood's constant comes from all graphs, where they can be listed; else, for up
-        to three coefficients and 5,000 dyads, from tempered chains that cross between sparse and
-        dense graphs (`bayesdp.networks.tempering`); beyond, it cancels by auxiliary graphs. Those
-        bias the answer where they are too short, and by much where they stay in the phase that
-        they start from: the fit looks for it afterwards, and `compare_auxiliary` shows by how
-        much.
+        The likelihood's constant is a sum over all graphs, where they can be listed; otherwise, for
+        up to three coefficients and 5,000 dyads, it comes from tempered chains that cross between
+        sparse and dense graphs (`bayesdp.networks.tempering`); beyond that, it cancels by auxiliary
+        graphs. Auxiliary chains that are too short bias the answer, and badly where they stay in
+        the phase in which they start: the fit checks for this afterwards, and `compare_auxiliary`
+        estimates the bias.
 
         Parameters
         ----------
         network : Network
+            The observed network.
         draws, tune, chains : int
-            Moves kept and of the warm-up, of each chain. Chains run in parallel threads.
+            Moves of each chain that are kept, moves of its warm-up, and number of chains, which run
+            in parallel threads.
         auxiliary : int, "exact", "tempered" or None
-            Where the constant comes from: "exact" lists all graphs, of at most 22 dyads;
-            "tempered" takes tempered chains; a number is that of the proposals of auxiliary
-            graphs, each from the observed one. None takes the first that is possible, with twice
-            as many proposals as there are dyads, at most 400 a tie and at least 1,000, if it must
-            be a number.
+            Source of the constant: "exact" lists all graphs, of at most 22 dyads; "tempered" runs
+            tempered chains; an int is the number of proposals for each auxiliary graph, from the
+            observed one. None takes the first that is possible; an int is then twice the number of
+            dyads, at most 400 a tie and at least 1,000.
         tempering : int or None
-            Steps of all tempered chains together, of a quarter as many proposals as there are
+            Steps of all tempered chains together, each of a quarter as many proposals as there are
             dyads; None for 16,000.
         offset : array_like of shape (n, n), or (pairs, values, constant), or None
+            Fixed numbers added to the log-odds of the dyads.
         seed : int, numpy Generator or None
+            The same seed gives the same draws.
         progress : bool or None
-            Whether to show progress and the time left, from the fifth second on; None for where
+            Whether to show progress and the time left, from the fifth second on; None: only if
             standard error is a terminal.
 
         Returns
@@ -120,15 +123,15 @@ class BayesianERGM:
         InferenceData
             `theta` with dimension `term`; in sample_stats `acceptance_rate` (whether the move
             was accepted) and, where there are auxiliary graphs, `auxiliary_density`; the
-            network's `statistics` in observed_data. In attrs `auxiliary`, what was used, and
-            `problems`, what speaks against it, a list in JSON; chains are for ArviZ to judge.
+            network's `statistics` in observed_data. The attrs have the `auxiliary` that was used,
+            and `problems`, the reasons to doubt it, a list in JSON; judge the chains by ArviZ.
 
         Warns
         -----
         UserWarning
             If the network is empty or complete; if the constant isn't known well enough or
-            auxiliary graphs don't forget where they start; if graphs of the model are nothing
-            like the network.
+            auxiliary graphs still depend on their start; if graphs of the model are nothing like
+            the network.
         """
         bound = bind(self.formula, network)
         counts = (("draws", draws), ("tune", tune), ("chains", chains))
@@ -164,9 +167,9 @@ class BayesianERGM:
     ) -> pd.DataFrame:
         """Compare fits whose auxiliary graphs have the default length and twice that.
 
-        Fits twice, with auxiliary graphs wherever the default would take the constant from. One
-        row a term: mean and sd at the given length and at twice that, the change of the mean in
-        posterior sds, and in standard errors of its simulation.
+        It fits twice, with auxiliary graphs whatever the default source of the constant. The result
+        has one row for each term: mean and sd at the given length and at twice that, and the change
+        of the mean in posterior sds and in standard errors of its simulation.
 
         Parameters
         ----------
@@ -232,10 +235,10 @@ class BayesianERGM:
 def _explored(
     constant: Constant, plan: Plan, generator: np.random.Generator
 ) -> tuple[Normalizer | None, Plan]:
-    """Find the normalising constant about the posterior, and a plan that starts there.
+    """Find the normalising constant around the posterior, and a plan that starts there.
 
-    The pseudo-likelihood is a guess of where that is, and may be far off. So the constant is found
-    about it roughly, and some moves under it show where to look next, until they stay.
+    The pseudo-likelihood locates the posterior only roughly, and may be far off. So the constant is
+    estimated roughly around it, and some moves under it show where to look next, until they settle.
     """
     if constant.tempering is None:
         known = constant.listed
@@ -256,7 +259,7 @@ def _explored(
 
 
 def _covariance(spread: NDArray[np.float64], plan: Plan) -> NDArray[np.float64]:
-    """Covariance of explored draws, with a little of the plan's own, so that it isn't flat."""
+    """Covariance of explored draws, with a little of the plan's own, so that it isn't singular."""
     own = np.cov(spread.T).reshape(plan.covariance.shape)
     return np.asarray(own + 1e-3 * plan.covariance, dtype=np.float64)
 

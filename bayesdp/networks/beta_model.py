@@ -1,15 +1,15 @@
-r"""The beta-model of undirected networks: each node has its own tendency to be tied.
+r"""The beta-model of undirected networks: each node has its own propensity to form ties.
 
 Dyads are independent, log odds of a tie between i and j = beta_i + beta_j, and the degrees are
 sufficient (Holland and Leinhardt 1981; Chatterjee, Diaconis and Sly 2011). At the maximum of the
 likelihood every node's expected degree is its degree.
 
-Existence. It has a maximum if and only if the degrees lie in the interior of the convex hull of
-all degree sequences (Rinaldo, Petrovic and Fienberg 2013). The hull is where slack(S, T) >= 0 for
-all disjoint S, T, not both empty (Koren 1973; `degree_sequences` defines the slack), its interior
-where all of them are positive. For each |S| >= 1 the smallest is looked at; those with S empty are
-positive if every degree is. Where one is 0, every graph with these degrees has S tied to itself
-and to all but T, and T tied to none but S.
+Existence. The likelihood has a maximum if and only if the degrees lie in the interior of the convex
+hull of all degree sequences (Rinaldo, Petrovic and Fienberg 2013). The hull is where slack(S, T) >=
+0 for all disjoint S, T, not both empty (Koren 1973; `degree_sequences` defines the slack), its
+interior where all of them are positive. For each |S| >= 1 the smallest is looked at; those with S
+empty are positive if every degree is. Where one is 0, every graph with these degrees has S tied to
+itself and to all but T, and T tied to none but S.
 
 Computation. Nodes of equal degree have equal estimates, as the likelihood is symmetric and strictly
 concave, so there is one unknown for each of the K distinct degrees, and Newton's steps solve K
@@ -55,19 +55,19 @@ _NAMED = 5
 
 @dataclass(frozen=True, eq=False)
 class BetaModelFit:
-    """A fitted beta-model.
+    """A fitted beta-model: coefficients of the nodes and their standard errors.
 
     Attributes
     ----------
     nodes : sequence of hashable
-        Labels.
+        Labels of the nodes.
     degrees : ndarray of int64, shape (n,)
-        What it was fitted to.
+        The degrees that it was fitted to.
     coef : ndarray of float, shape (n,)
         beta.
     standard_error : ndarray of float, shape (n,)
-        From the information matrix, that the prior adds to. They are of graphs drawn from the
-        model; for noisy degrees they leave out the noise, and are too small.
+        From the information matrix, including that of the prior. They are for graphs drawn from the
+        model; for noisy degrees they ignore the noise, and are too small.
     method : str
         "maximum likelihood" or "posterior mode".
     """
@@ -86,7 +86,7 @@ class BetaModelFit:
         return (tie @ m - np.diag(tie))[group]
 
     def to_frame(self) -> pd.DataFrame:
-        """Tabulate the fit, one row a node: degree, estimate, standard_error."""
+        """Tabulate the fit, one row for each node: degree, estimate, standard_error."""
         import pandas as pd
 
         columns = {
@@ -102,7 +102,9 @@ class BetaModelFit:
         Parameters
         ----------
         draws : int
+            Number of networks.
         seed : int, numpy Generator or None
+            The same seed gives the same networks.
         """
         random = generators(seed, check_at_least_one("draws", draws))
         values, group = np.unique(self.coef, return_inverse=True)
@@ -129,12 +131,12 @@ def fit_beta_model(
     Parameters
     ----------
     degrees : array_like of int, shape (n,)
-        Of a graph; noisy ones go through `project_to_graphical` first.
+        Degrees of a graph; project noisy ones by `project_to_graphical` first.
     nodes : sequence of hashable, optional
-        Labels.
+        Labels of the nodes.
     prior : NormalPrior, optional
-        Independent, of each coefficient, with one mean and one sd for all. Then the fit is the
-        posterior mode, which always exists; without it, the maximum likelihood estimate.
+        Independent prior of each coefficient, with one mean and one sd for all. With it the fit is
+        the posterior mode, which always exists; without it, the maximum likelihood estimate.
 
     Raises
     ------
@@ -144,7 +146,7 @@ def fit_beta_model(
 
     Notes
     -----
-    The module's docstring says when it exists and how it is found.
+    The module's docstring says when the estimate exists and how it is found.
 
     Examples
     --------
@@ -197,7 +199,7 @@ class _Groups:
         return np.asarray(np.outer(self.m, self.m) - np.diag(self.m), dtype=np.float64)
 
     def start(self) -> Floats:
-        """Starting values: the beta that fits each degree if all nodes had it."""
+        """Starting values: the beta that would fit each degree if all nodes had that degree."""
         return special.logit((self.values + 0.5) / self.n) / 2
 
     def objective(self, beta: Floats) -> float:

@@ -25,9 +25,9 @@ _WIDER = 1.2  # the guide's standard deviations against the chain's own: its tai
 
 Law = tuple[NDArray[np.float64], NDArray[np.float64]]
 Moves = tuple[NDArray[Any], ...]
-"""Draws, shape (moves, terms); whether accepted, shape (moves,); what else was kept of each."""
+"""Draws, shape (moves, terms); whether accepted, shape (moves,); further records of each move."""
 MakeMoves = Callable[[NDArray[np.float64], Law, NDArray[np.float64], NDArray[np.float64]], Moves]
-"""From coefficients, which it changes, the guide, pulls and noise, one of each a move."""
+"""A function of coefficients, which it changes, the guide, pulls and noise, one for each move."""
 
 
 @dataclass(frozen=True)
@@ -39,15 +39,17 @@ class Plan:
     start : Start
         The observed graph, its statistics and the offset.
     centre, covariance : ndarray of float, shapes (terms,), (terms, terms)
-        Of pseudo-likelihood and prior: where chains start and how they step at first.
+        Mode and covariance of pseudo-likelihood times prior: where chains start, and their first
+        steps.
     prior : pair of a mean and a precision matrix
     points : Points
-        Of the normalising constant; none where auxiliary graphs are drawn.
+        Points of the normalising constant; none where auxiliary graphs are drawn.
     auxiliary : int
-        Proposals of each of those.
+        Number of proposals for each auxiliary graph.
     draws, tune : int
+        Number of moves kept, and of the warm-up.
     step : callable
-        Told how many moves more are made.
+        Called with the number of further moves made.
     """
 
     start: Start
@@ -113,14 +115,14 @@ class Walk:
     """Chain of coefficients under way.
 
     The warm-up's first half takes normal steps; from then on most moves fall back towards the
-    chain's own mean, reversibly under a normal guide somewhat wider than what it has seen, so
-    that far moves are accepted. The rest stay steps, so that a tail heavier than the guide's
-    doesn't hold the chain.
+    chain's own mean, reversibly under a normal guide somewhat wider than the draws so far, so that
+    far moves are accepted. The rest remain steps, so that a tail heavier than the guide's doesn't
+    trap the chain.
 
     Attributes
     ----------
     centre, covariance : ndarray of float, shapes (terms,), (terms, terms)
-        What moves are shaped by at first.
+        Mean and covariance that shape the first moves.
     generator : numpy Generator
     make : callable
         Makes the moves.
@@ -129,11 +131,11 @@ class Walk:
     shortest : float
         These steps are scaled by a number from here to 1, its logarithm uniform.
     theta : ndarray of float, shape (terms,)
-        Where the chain is.
+        The chain's current coefficients.
     factor : ndarray of float, shape (terms, terms)
-        Cholesky factor of the covariance that moves are shaped by.
+        Cholesky factor of the covariance that shapes moves.
     step : float
-        Standard deviation of a step, in those of the covariance.
+        Standard deviation of a step, in units of the covariance's.
     far : float
         sqrt(1 - pull**2) of the moves under the guide.
     guided : bool
@@ -175,7 +177,7 @@ class Walk:
             self._learn(seen[len(seen) // 2 :])
 
     def _learn(self, recent: NDArray[np.float64]) -> None:
-        """Learn centre and covariance from draws; the start's count as ten moves a term."""
+        """Learn centre and covariance from draws; the initial ones weigh as ten moves a term."""
         if len(recent) < 2:
             return
         terms = len(self.theta)
@@ -185,7 +187,7 @@ class Walk:
         self.centre = recent.mean(axis=0)
 
     def moves(self, size: int) -> Moves:
-        """Make so many moves from where the chain is."""
+        """Make a number of moves from the chain's current state."""
         terms = len(self.theta)
         steps = self.generator.random(size) < (self.steps if self.guided else 1.0)
         wide = _WIDER * self.factor

@@ -1,4 +1,4 @@
-r"""Degree sequences: which a graph has, the nearest one that a graph has, and such a graph.
+r"""Degree sequences: which ones are graphical, the nearest graphical one, and its graph.
 
 Sorted from the largest, integers d_1 >= ... >= d_n >= 0 with an even sum are the degrees of a
 graph if and only if for every k (Erdos and Gallai 1960)
@@ -9,9 +9,9 @@ The right side, less the left, is the smallest over disjoint S, T with |S| = k o
 
     slack(S, T) = |S| (n - 1 - |T|) - sum_S d + sum_T d,
 
-taken at the k largest and the smallest degrees below k. In a graph, slack(S, T) counts what S
-lacks of being tied to itself and to all but T, and what T has of ties to itself and to all but S,
-ties and gaps within S or T twice.
+attained at the k largest and the smallest degrees below k. In a graph, slack(S, T) counts the ties
+that are missing within S and between S and all nodes outside T, and the ties within T and between T
+and nodes outside S; ties and gaps within S or T count twice.
 
 Projection. The smallest L1 distance from integers z to the degrees of a graph, by the construction
 of Havel (1955) and Hakimi (1962) without its test (Karwa and Slavkovic 2016, Algorithm 1): let
@@ -70,11 +70,11 @@ def check_degrees(degrees: ArrayLike) -> Integers:
     if d.ndim == 2:
         raise InvalidInput(
             f"degrees has shape {d.shape}; out- and in-degrees of a directed network have no "
-            "projection or beta-model here: give one degree a node, of an undirected network"
+            "projection or beta-model here: give one degree for each node of an undirected network"
         )
     if d.ndim != 1 or d.size == 0 or d.dtype.kind not in "iu":
         raise InvalidInput(
-            f"degrees has shape {d.shape} and type {d.dtype}; it must be integers, one a node"
+            f"degrees has shape {d.shape} and type {d.dtype}; it must be integers, one per node"
         )
     if max(-int(d.min()), int(d.max())) > _LARGEST:
         raise InvalidInput("degrees has a number beyond 2**53; no release has such degrees")
@@ -100,12 +100,12 @@ def is_graphical(degrees: ArrayLike) -> bool:
     Parameters
     ----------
     degrees : array_like of int, shape (n,)
-        Undirected, one a node, in any order.
+        Degrees of an undirected graph, one for each node, in any order.
 
     Raises
     ------
     InvalidInput
-        If they aren't integers, one a node.
+        If the degrees aren't integers, one for each node.
 
     Examples
     --------
@@ -121,28 +121,28 @@ def is_graphical(degrees: ArrayLike) -> bool:
 def project_to_graphical(degrees: ArrayLike) -> Integers:
     """Find the degrees of a graph at the smallest L1 distance from these integers.
 
-    Applied to released noisy degrees it is post-processing, which costs no privacy; of one
+    Applied to released noisy degrees it is post-processing, which costs no privacy; for a single
     release it is the maximum likelihood estimate of the degrees (Karwa and Slavkovic 2016).
 
     Parameters
     ----------
     degrees : array_like of int, shape (n,)
-        Negative ones and ones above n - 1 too.
+        Noisy degrees, which may be negative or above n - 1.
 
     Returns
     -------
     ndarray of int64, shape (n,)
-        Graphical ones come back as they are. There may be several at the same distance; this one
-        is nowhere above the degrees clipped to [0, n - 1].
+        Graphical degrees are returned unchanged. Where several are at the same distance, this one
+        nowhere exceeds the degrees clipped to [0, n - 1].
 
     Raises
     ------
     InvalidInput
-        If they aren't integers, one a node, of an undirected network.
+        If the degrees aren't integers, one for each node of an undirected network.
 
     Notes
     -----
-    The module's docstring has the construction and proves it. It takes n steps.
+    The module's docstring has the construction, of n steps, and its proof.
 
     Examples
     --------
@@ -164,14 +164,15 @@ def network_with_degrees(
 ) -> Network:
     """Construct one graph with these degrees (Havel 1955; Hakimi 1962).
 
-    Always the same one, and no typical one: it ties nodes with many ties to each other.
-    `BetaModelFit.simulate` draws graphs that have such degrees on average.
+    It is always the same graph, and not a typical one: nodes with many ties are tied to each other.
+    `BetaModelFit.simulate` draws graphs that have these degrees on average.
 
     Parameters
     ----------
     degrees : array_like of int, shape (n,)
+        Degrees of an undirected graph, one for each node.
     nodes : sequence of hashable, optional
-        Labels.
+        Labels of the nodes.
 
     Raises
     ------
@@ -200,10 +201,10 @@ def check_graphical(d: Integers) -> None:
 
 
 def _steps(need: Integers) -> Iterator[tuple[int, Slice, Slice]]:
-    """Yield the construction's steps: each node, and the two runs of later ones that it is tied to.
+    """Yield the construction's steps: each node, and the two runs of later nodes tied to it.
 
-    `need` is minus the degrees wanted, rising, and is changed to minus what no tie was found
-    for. Of the nodes that want equally much, the last are taken, so that the rest stays sorted.
+    `need` is minus the target degrees, ascending, and is changed to minus the part without a tie.
+    Among nodes of equal need the last are taken, so that the rest stays sorted.
     """
     for i in range(need.size - 1):
         rest = need[i + 1 :]

@@ -11,8 +11,8 @@ and a graph that is known has theta . its statistics in the place of log Z(theta
 
     log L(theta)  =  observed . theta  +  sum_r weight_r log Z(theta . x_r + o_r)
 
-over rows of pairs alike in x and o, counted. Nodes alike in all attributes of the formula are
-counted first, so that a sparse graph costs its ties and its kinds of nodes, not its dyads.
+over rows of pairs with equal x and o, weighted by their number. Nodes with equal attributes are
+grouped first, so that the cost grows with a sparse graph's ties and kinds of nodes, not its dyads.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ class DyadTable:
     Attributes
     ----------
     names : tuple of str
-        One a term.
+        Names of the terms.
     changes : ndarray of float, shape (rows, states, terms)
-        x, of the states with a tie.
+        x, for the states with a tie.
     offset : ndarray of float, shape (rows, states)
-        o.
+        o, for the states with a tie.
     weight : ndarray of float, shape (rows,)
-        How many pairs; below zero in a denominator.
+        Number of pairs; negative in a denominator.
     observed : ndarray of float, shape (terms,)
-        Statistics of the graph if it is known, of all of them if several; zero if hidden.
+        Statistics of the graph if it is known, summed over several graphs; zero if it is hidden.
     """
 
     names: tuple[str, ...]
@@ -61,7 +61,7 @@ class DyadTable:
     observed: Floats
 
     def log_likelihood(self, theta: ArrayLike) -> Floats:
-        """Log-likelihood log L at coefficients of shape (..., terms), less that of no ties."""
+        """Log-likelihood log L at coefficients of shape (..., terms), minus that of no ties."""
         coef = np.asarray(theta, dtype=np.float64)
         value: Floats = coef @ self.observed + self._log_z(coef) @ self.weight
         return value
@@ -96,10 +96,11 @@ def hidden_table(bound: BoundFormula, nodes: Network, evidence: Evidence) -> Dya
     Parameters
     ----------
     bound : BoundFormula
-        On these nodes.
+        The formula, bound to these nodes.
     nodes : Network
-        Its ties aren't read.
+        The nodes; ties aren't read.
     evidence : Evidence
+        Evidence on the hidden graph.
 
     Raises
     ------
@@ -126,7 +127,7 @@ def hidden_table(bound: BoundFormula, nodes: Network, evidence: Evidence) -> Dya
 
 
 def known_table(bound: BoundFormula, networks: Sequence[Network]) -> DyadTable:
-    """Tabulate the likelihood of known graphs on the same nodes, independent draws of the model.
+    """Tabulate the likelihood of known graphs on one set of nodes, drawn independently.
 
     Raises
     ------
@@ -170,20 +171,20 @@ def _listed(evidence: Evidence) -> tuple[NDArray[np.int64], Floats, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """Pairs of nodes, those between alike nodes counted together.
+    """Pairs of nodes, where pairs between nodes of equal kinds are counted together.
 
     Attributes
     ----------
     kind : ndarray of int, shape (n,)
-        Of each node; kinds are numbered from 0 to `kinds` - 1.
+        Kind of each node, from 0 to `kinds` - 1.
     ends : ndarray of int, shape (pairs, 2)
-        Two nodes of each pair of kinds, in the order of `np.triu_indices`.
+        Two example nodes for each pair of kinds, in the order of `np.triu_indices`.
     number : ndarray of float, shape (pairs,)
-        How many pairs of nodes.
+        Number of pairs of nodes.
     there, back : ndarray of float, shape (pairs, terms)
-        What a tie adds to the statistics, in either direction.
+        Change of the statistics by a tie in either direction.
     both : ndarray of float, shape (terms,), or None
-        What two ties add beside, if that isn't nothing: then a pair is one block of 3 states.
+        Further change by both ties together, if there is any: a pair is then one block of 3 states.
     """
 
     kind: NDArray[np.int64]
@@ -233,10 +234,10 @@ class _Pairs:
         )  # fmt: skip
 
     def containing(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Find which pair of kinds these pairs of nodes are of.
+        """Find the pair of kinds of each of these pairs of nodes.
 
-        The pair of kinds may be in the other order: then nothing but alike nodes were put
-        together, and no attribute of a node tells the direction of a tie.
+        The pair of kinds may be in the other order: only nodes of one kind were then put together,
+        and no attribute distinguishes the directions of a tie.
         """
         kinds = self.kind[pairs]
         low, high = kinds.min(axis=1), kinds.max(axis=1)
@@ -244,7 +245,7 @@ class _Pairs:
         return which
 
     def rows(self, which: NDArray[np.int64], there: Floats, back: Floats, weight: Floats) -> Floats:
-        """Columns x, o and weight of so many pairs of those kinds, states side by side."""
+        """Columns x, o and weight of pairs of these kinds, states side by side."""
         forth, reverse = self.there[which], self.back[which]
         columns = [forth, there[:, None], weight[:, None]]
         if not self.directed:
@@ -264,7 +265,7 @@ class _Pairs:
 
 
 def _table(bound: BoundFormula, parts: Sequence[Floats], observed: Floats) -> DyadTable:
-    """Merge equal rows. One is kept where all cancel, since what was seen says nothing."""
+    """Merge equal rows, and keep one where all cancel, as the evidence is then uninformative."""
     together = np.concatenate(parts)
     alike, which = np.unique(together[:, :-1], axis=0, return_inverse=True)
     weight = np.bincount(which.reshape(-1), weights=together[:, -1], minlength=len(alike))

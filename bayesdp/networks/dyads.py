@@ -1,6 +1,6 @@
-"""Dyads in their order: row by row, as ties are sorted; in integers, whatever their number.
+"""Numbers of dyads in row order, like sorted ties; in integers, however many there are.
 
-Of an undirected graph dyad (i, j) has i < j; of a directed one, both orders are dyads.
+In an undirected graph dyad (i, j) has i < j; in a directed one, both orders are dyads.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ Integers = NDArray[np.int64]
 
 
 def dyad_numbers(pairs: NDArray[np.integer], n: int, directed: bool) -> Integers:
-    """Number each dyad in the order of all; pairs of node numbers, shape (k, 2)."""
+    """Number dyads in the order of all dyads, from pairs of node numbers, shape (k, 2)."""
     i, j = pairs[:, 0].astype(np.int64), pairs[:, 1].astype(np.int64)
     if directed:
         return i * (n - 1) + j - (j > i)
@@ -20,7 +20,7 @@ def dyad_numbers(pairs: NDArray[np.integer], n: int, directed: bool) -> Integers
 
 
 def dyads_numbered(numbers: Integers, n: int, directed: bool) -> Integers:
-    """Find the dyads at these places, shape (k, 2)."""
+    """Find the dyads with these numbers, shape (k, 2)."""
     if directed:
         i, j = np.divmod(numbers, n - 1)
         return np.column_stack([i, j + (j >= i)])
@@ -30,17 +30,17 @@ def dyads_numbered(numbers: Integers, n: int, directed: bool) -> Integers:
 
 
 def gaps_numbered(gaps: Integers, ties: Integers) -> Integers:
-    """Find gaps' places in the order of all dyads, from their places among the gaps.
+    """Find the numbers of gaps among all dyads, from their numbers among the gaps.
 
-    Tie number k, at place t[k], has t[k] - k gaps before it; so gap g has before it the ties with
-    t[k] - k <= g.
+    Tie k, which is dyad number t[k], has t[k] - k gaps before it; so gap g has before it the ties
+    with t[k] - k <= g.
 
     Parameters
     ----------
     gaps : ndarray of int64
-        From 0; of a graph with none of these, the places themselves.
+        Numbers among the gaps, from 0.
     ties : ndarray of int64
-        The ties' places, rising.
+        Numbers of the ties among all dyads, ascending.
     """
     return gaps + np.searchsorted(ties - np.arange(ties.size), gaps, side="right")
 

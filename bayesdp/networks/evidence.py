@@ -3,11 +3,11 @@ r"""Evidence on a hidden graph, as a log-likelihood that a chain can follow.
     log L(x)  =  sum over ties d of x: offset_d
                + sum_k log h_k(seen_k - s_k(x))
                + sum_i log h(seen_i - degree_i(x))
-               + log L of what follows the whole graph      + a constant
+               + log L of what depends on the whole graph   + a constant
 
 A dyad's offset is log Pr[seen | tie] - log Pr[seen | no tie] where each dyad was seen on its own;
-the statistics s_k and the degrees were seen with independent noise of law h. These parts change
-by little when one tie does; the last is computed anew (`networks.hidden.whole`).
+the statistics s_k and the degrees were seen with independent noise of law h. These parts are
+updated cheaply when one tie changes; the last is computed anew (`networks.hidden.whole`).
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ class SeenStatistics:
     ----------
     formula : str
     values : ndarray of float, shape (statistics,)
-        As seen.
+        The noisy statistics.
     scale : ndarray of float, shape (statistics,)
         h(u) is proportional to exp(-|u| / scale), or exp(-(u / scale)**2 / 2).
     law : {"laplace", "gaussian"}
+        Law of the noise.
     granularity : ndarray of float, shape (statistics,)
-        The statistic was rounded to a multiple of it before the noise; 0 for not at all.
+        Statistics were rounded to a multiple of this before the noise; 0 if they weren't rounded.
     """
 
     formula: str
@@ -57,7 +58,7 @@ class SeenDegrees:
     Attributes
     ----------
     values : ndarray of float, shape (n,), or (2, n) if directed
-        Degrees; out-degrees and in-degrees.
+        The noisy degrees; if directed, out-degrees and in-degrees.
     scale : float
     law : {"laplace", "gaussian"}
     """
@@ -72,7 +73,7 @@ class SeenTruncated:
     """Evidence: sums over nodes of functions of their kept degree, each with Laplace noise.
 
     Ties are taken in the order of their lower, then their upper node, and kept where both ends
-    have less than `max_degree` kept ones so far.
+    have fewer than `max_degree` kept ties so far.
 
     Attributes
     ----------
@@ -80,9 +81,9 @@ class SeenTruncated:
     functions : ndarray of float, shape (statistics, max_degree + 1)
         f(0), f(1), ...
     values, scale : ndarray of float, shape (statistics,)
-        As seen; h(u) is proportional to exp(-|u| / scale).
+        The noisy statistics, and their scales: h(u) is proportional to exp(-|u| / scale).
     granularity : ndarray of float, shape (statistics,)
-        The statistic was rounded to a multiple of it before the noise; 0 for not at all.
+        Statistics were rounded to a multiple of this before the noise; 0 if they weren't rounded.
     """
 
     max_degree: int
@@ -100,11 +101,11 @@ class SeenTriangles:
     ----------
     value : int
     beta : float
-        Of the smooth sensitivity.
+        Parameter of the smooth sensitivity.
     alpha : float
-        Smooth sensitivity over the half-width of the noise.
+        Smooth sensitivity divided by the half-width of the noise.
     furthest : float
-        Outputs beyond it were cut off there, on either side.
+        Outputs beyond this were cut off there, on either side.
     """
 
     value: int
@@ -120,11 +121,11 @@ class Evidence:
     Attributes
     ----------
     nodes : Network
-        The nodes, with what is public of them, without ties.
+        The nodes with their public attributes, without ties.
     ties : ndarray of int, shape (k, 2)
-        Dyads more likely tied than others, sorted and once each: where a chain looks first.
+        Dyads that are more likely tied than others, sorted and distinct, where a chain looks first.
     offset : ndarray of float, shape (k,)
-        Of those dyads.
+        Offsets of those dyads.
     constant : float
         The offset of every dyad that isn't listed.
     matrix : ndarray of float, shape (n, n), or None
@@ -134,9 +135,9 @@ class Evidence:
     degrees : tuple of SeenDegrees
     truncated : tuple of SeenTruncated
     triangles : tuple of SeenTriangles
-        These two follow the whole graph (`networks.hidden.whole`).
+        The last two depend on the whole graph (`networks.hidden.whole`).
     max_degree : int or None
-        What no degree exceeds, out-degree if directed: L is zero elsewhere. Where a model's
+        Largest degree, out-degree if directed: L is zero for other graphs. Where a model's
         constraint is "max_degree", its sample space has no other graphs.
     """
 
@@ -166,7 +167,7 @@ class Evidence:
 
     @property
     def dyadwise(self) -> bool:
-        """True if each dyad was seen on its own, and nothing ties them to each other."""
+        """True if each dyad was seen on its own, without any joint evidence on several."""
         joint = self.statistics or self.degrees or self.truncated or self.triangles
         return not joint and self.max_degree is None
 
@@ -182,7 +183,7 @@ class Evidence:
 
 
 def check_constraint(constraint: Any) -> None:
-    """Raise InvalidInput unless this is the name of a sample space."""
+    """Raise InvalidInput unless `constraint` is the name of a sample space."""
     if constraint not in get_args(Constraint):
         raise InvalidInput(f"constraint is {quoted(constraint)}; it must be 'max_degree' or 'none'")
 

@@ -1,15 +1,15 @@
 r"""Statistics of a network as exact numbers.
 
-What isn't an integer is a sum of public floats, each an integer number of times:
+Statistics that aren't integers are sums of public floats, each an integer number of times:
 
     nodecov    sum_i x_i (ties of i)
     absdiff    sum_i x_i (ties where i is the end with the larger x, less those with the smaller)
     gwdegree, kstar, gwesp, gwdsp
                sum_m w_m (nodes of more than m ties; ties, or pairs, of more than m partners)
 
-with the w_m of `sensitivity`, the floats that change statistics are made of. The numbers of times
-are counted in integers and the sum is one of fractions: no rounding, whatever the order of the
-ties. The other statistics are integers, which the sampler's kernels add up exactly below 2^53.
+with the w_m of `sensitivity`, the floats that change statistics consist of. The multiplicities are
+counted in integers and summed as fractions: there is no rounding, whatever the order of the ties.
+The other statistics are integers, which the sampler's kernels add up exactly below 2^53.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from bayesdp.networks.terms import Coordinate
 
 
 def exact_statistics(network: Network, formula: str) -> tuple[Fraction, ...]:
-    """Statistics of a network, in the order of the formula, without rounding.
+    """Compute the statistics of a network without rounding, in the order of the formula.
 
     Examples
     --------

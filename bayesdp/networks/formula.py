@@ -1,4 +1,4 @@
-"""Formulas, as "edges + nodematch('grade') + gwesp(0.5)", and what they are on a network."""
+"""Formulas such as "edges + nodematch('grade') + gwesp(0.5)", and their binding to a network."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def parse(formula: str) -> tuple[Call, ...]:
     ----------
     formula : str
         Names of terms, joined by +, with numbers, strings, True, False or lists of numbers as
-        arguments; R's TRUE and FALSE and a leading ~ are taken too.
+        arguments; R's TRUE and FALSE and a leading ~ are accepted too.
 
     Raises
     ------
     InvalidInput
-        If it isn't of this form, or a term is unknown or there twice.
+        If the formula isn't of this form, or a term is unknown or appears twice.
     """
     if not isinstance(formula, str) or not formula.strip(" ~"):
         raise InvalidInput(
@@ -105,19 +105,19 @@ def _argument(term: str, node: ast.expr) -> Any:
 
 @dataclass(frozen=True)
 class BoundFormula:
-    """A formula on the nodes of a network: what kernels and results need of it.
+    """A formula on the nodes of a network, as kernels and results need it.
 
     Attributes
     ----------
     names : tuple of str
-        One a statistic, in the order of the formula.
+        Names of the statistics, in the order of the formula.
     model : Model
-        For kernels.
+        The formula in the form that kernels take.
     at_empty : ndarray of float, shape (terms,)
         Statistics of the graph without ties.
     dyad_independent : bool
-        Whether all terms are, and the sample space has all graphs: then the pseudo-likelihood is
-        the likelihood.
+        Whether all terms are dyad-independent and the sample space has all graphs, so that the
+        pseudo-likelihood is the likelihood.
     """
 
     names: tuple[str, ...]
@@ -147,7 +147,7 @@ def bind(formula: str, network: Network) -> BoundFormula:
     Raises
     ------
     InvalidInput
-        If a term isn't defined for it, misses an argument or an attribute.
+        If a term isn't defined for this network, or lacks an argument or an attribute.
     """
     return _bound(_coordinates(formula, network), network.n, [formula])
 
@@ -155,14 +155,14 @@ def bind(formula: str, network: Network) -> BoundFormula:
 def bind_together(
     formulas: Sequence[str], network: Network
 ) -> tuple[BoundFormula, list[NDArray[np.int64]]]:
-    """Bind several formulas as one, with the places of each one's statistics.
+    """Bind several formulas as one, with the positions of each one's statistics.
 
-    The statistics of the first come first; one that is in several is there once.
+    The statistics of the first come first; a statistic that is in several appears once.
 
     Raises
     ------
     InvalidInput
-        As of `bind`.
+        As for `bind`.
     """
     bound: dict[str, Coordinate] = {}
     places = []
@@ -194,12 +194,12 @@ def _bound(coordinates: list[Coordinate], n: int, formulas: Sequence[str]) -> Bo
 
 
 def coordinates(call: Call, network: Network) -> list[Coordinate]:
-    """The statistics of a term on a network.
+    """Build the statistics of a term on a network.
 
     Raises
     ------
     InvalidInput
-        If the term isn't defined for it, misses an argument or an attribute.
+        If the term isn't defined for this network, or lacks an argument or an attribute.
     """
     term = TERMS[call.name]
     here = "directed" if network.directed else "undirected"
@@ -244,7 +244,7 @@ def _model(coordinates: list[Coordinate], n: int) -> Model:
 
 
 def statistics(network: Network, formula: str) -> dict[str, float]:
-    """Statistics of a network, by name, in the order of the formula.
+    """Compute the statistics of a network by name, in the order of the formula.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def statistics(network: Network, formula: str) -> dict[str, float]:
     Raises
     ------
     InvalidInput
-        If the formula can't be read, or asks for an attribute that the network hasn't.
+        If the formula can't be read, or uses an attribute that the network lacks.
 
     Examples
     --------

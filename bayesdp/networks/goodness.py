@@ -27,7 +27,7 @@ UNREACHABLE = "inf"
 
 @dataclass(frozen=True)
 class Distribution:
-    """Distribution of a graph's feature, observed and in the simulated networks.
+    """Distribution of a feature of graphs, observed and in simulated networks.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Distribution:
         return np.asarray(np.minimum(1.0, 2.0 * np.minimum(low, high)))
 
     def to_frame(self) -> pd.DataFrame:
-        """Tabulate by value, one row each: observed, draws' min, mean and max, and p_value."""
+        """Tabulate one row for each value: observed, draws' min, mean and max, and p_value."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -67,7 +67,7 @@ class Distribution:
 
 @dataclass(frozen=True)
 class GoodnessOfFit:
-    """A network beside draws of a model; see `goodness_of_fit`.
+    """Comparison of a network with draws from a model; see `goodness_of_fit`.
 
     Parameters
     ----------
@@ -112,25 +112,27 @@ def goodness_of_fit(
     Parameters
     ----------
     network : Network
+        The observed network.
     formula : str
+        As for `parse`.
     coef : array_like, shape (terms,) or (k, terms)
-        Estimates, or k posterior draws, each of which then draws one network.
+        Estimates, or k posterior draws, from each of which one network is drawn.
     draws : int
-        Networks, where `coef` is one vector.
+        Number of networks, where `coef` is one vector.
     burn_in, interval, offset, max_degree, seed
         As for `simulate`.
 
     Returns
     -------
     GoodnessOfFit
-        "degree" (or "out-degree" and "in-degree"), "edgewise shared partners" (of the two-paths
-        i to k to j, for a tie from i to j) and "geodesic distance" (of all pairs of nodes,
-        ordered if directed).
+        Its distributions are "degree" (or "out-degree" and "in-degree"), "edgewise shared partners"
+        (of the two-paths i to k to j, for a tie from i to j) and "geodesic distance" (of all pairs
+        of nodes, ordered if directed).
 
     Raises
     ------
     InvalidInput
-        As `simulate`.
+        As for `simulate`.
     """
     given = np.array(coef, dtype=np.float64)
     if given.ndim > 2 or not given.size:

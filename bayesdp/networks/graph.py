@@ -1,7 +1,7 @@
-"""Graph that kernels change: who is tied to whom, and a list of the ties.
+"""The graph that kernels change: rows of neighbours, and a list of the ties.
 
-A row is the set of a node's neighbours. An undirected graph has one a node; a directed one
-has node i's out-neighbours in row i and its in-neighbours in row n + i. With `inward` = 0 or
+A row is the set of a node's neighbours. An undirected graph has one row for each node; a directed
+one has node i's out-neighbours in row i and its in-neighbours in row n + i. With `inward` = 0 or
 n, a tie from i to j is j in row i and i in row `inward + j` in both cases, and so every change
 statistic is written once.
 

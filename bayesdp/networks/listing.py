@@ -1,4 +1,4 @@
-"""Normalising constant of a model on few nodes, all of whose graphs are listed."""
+"""The normalising constant of a model on so few nodes that all graphs can be listed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_DYADS = 22
 def listed(
     formula: str, nodes: Network, offset: Any = None, *, most: int | None = None
 ) -> Normalizer:
-    """List every kind of graph of the sample space, by its statistics, with its number.
+    """List the statistics of all graphs in the sample space, with the number of graphs for each.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def listed(
     offset : array_like of shape (n, n), or (pairs, values, constant), or None
         Added to the log-odds of dyads.
     most : int or None
-        Graphs with a larger degree, out-degree if directed, aren't in the sample space.
+        Largest degree in the sample space, out-degree if directed; None for any.
 
     Raises
     ------

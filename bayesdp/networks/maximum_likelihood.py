@@ -33,25 +33,28 @@ def fit_mle(
     interval: int | None = None,
     seed: Seed = None,
 ) -> Fit:
-    """Find the coefficients under which the expected statistics are the observed ones.
+    """Fit by Monte Carlo maximum likelihood: expected statistics equal the observed ones.
 
-    Starts at the pseudo-likelihood's maximum. Each iteration simulates at the present theta_0
+    It starts at the pseudo-likelihood's maximum. Each iteration simulates at the current theta_0
     and maximises (theta - theta_0) . t - log mean exp((theta - theta_0) . s), where t lies on
-    the way from the simulated mean to the observed statistics, as far as the simulated
-    statistics s surround it (Geyer and Thompson 1992; Hummel, Hunter and Handcock 2012). Once
-    the observed statistics themselves were surrounded twice, a sample four times as large
-    gives the estimate, its covariance and its simulation error. Where dyads are independent
+    the way from the simulated mean to the observed statistics, as far as the convex hull of the
+    simulated statistics s reaches (Geyer and Thompson 1992; Hummel, Hunter and Handcock 2012).
+    Once the hull has contained the observed statistics themselves twice, a sample four times as
+    large gives the estimate, its covariance and its simulation error. Where dyads are independent
     nothing is simulated: the pseudo-likelihood is the likelihood.
 
     Parameters
     ----------
     network : Network
+        The observed network.
     formula : str
+        As for `parse`.
     offset : array_like of shape (n, n), or (pairs, values, constant), or None
+        Fixed numbers added to the log-odds of the dyads.
     draws : int
-        Graphs an iteration, shared by four chains.
+        Number of graphs in each iteration, from four chains together.
     iterations : int
-        The most before giving up.
+        Largest number of iterations.
     burn_in, interval : int or None
         Proposals before the first graph and between graphs; defaults as in `simulate`.
     seed : int, numpy Generator or None
@@ -59,10 +62,10 @@ def fit_mle(
     Raises
     ------
     InvalidInput
-        As `fit_mple`.
+        As for `fit_mple`.
     EngineFailed
-        If the chains run to the empty or the complete graph, or the observed statistics are
-        never surrounded: the model is degenerate, or its maximum is infinite.
+        If the chains run to the empty or the complete graph, or the hull never contains the
+        observed statistics: the model is degenerate, or its maximum is infinite.
     """
     bound = bind(formula, network)
     start_fit = fit_mple(network, formula, offset=offset)
@@ -76,7 +79,7 @@ def fit_mle(
     random = generators(seed, _CHAINS)
 
     def sample(size: int) -> NDArray[np.float64]:
-        """Draw statistics at the present theta, shape (chains, size, terms)."""
+        """Draw statistics at the current theta, shape (chains, size, terms)."""
         return np.array(
             in_threads(lambda g: start.trace(theta, g, size, first, between)[0], random)
         )
@@ -108,7 +111,7 @@ def fit_mle(
 
 
 def step_length(drawn: NDArray[np.float64], observed: NDArray[np.float64]) -> float:
-    """Share of the way to go from the mean of the draws to the observed statistics.
+    """Fraction of the way to go from the mean of the draws to the observed statistics.
 
     The largest g in (0, 1] with mean + (g / 0.95)(observed - mean) in the draws' convex hull,
     by one linear program.
@@ -135,7 +138,7 @@ def _newton(
 ) -> NDArray[np.float64]:
     """Step of theta after which the weighted draws have the target as their mean.
 
-    The target is drawn nearer while the weights rest on too few draws.
+    The target is moved closer as long as the weights rest on too few draws.
     """
     mean = drawn.mean(axis=0)
     centred = drawn - mean

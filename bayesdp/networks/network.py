@@ -1,4 +1,4 @@
-"""A simple graph with attributes of its nodes and dyads, and where it may come from."""
+"""A simple graph with attributes of its nodes and dyads, and its conversions."""
 
 from __future__ import annotations
 
@@ -27,26 +27,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Network:
-    """A simple graph: no loops, no tie twice.
+    """A simple graph, without loops or multiple ties, with attributes of nodes and dyads.
 
     Parameters
     ----------
     nodes : int or sequence of hashable
-        How many, or their labels.
+        Number of nodes, or their labels.
     edges : array_like of int, shape (ties, 2)
-        Pairs of node numbers from 0; the order within a pair counts only if directed.
+        Pairs of node numbers from 0; the order within a pair matters only if directed.
         `from_edges` takes labels instead.
     directed : bool
+        Whether ties have a direction.
     attributes : mapping of str to array_like, shape (n,), or to mappings
-        In the order of the nodes, or from each node's label to its value.
-        Of nodes. None or NaN is missing, and refused by a term that uses it.
+        Node attributes: values in the order of the nodes, or a mapping from each node's label to
+        its value. None or NaN is a missing value, which terms that use it refuse.
     dyad_attributes : mapping of str to array_like, shape (n, n)
         Numbers for `edgecov`; symmetric if undirected. The diagonal isn't read.
 
     Raises
     ------
     InvalidInput
-        If there is a loop, a tie twice, a node number or a shape that isn't allowed.
+        If there is a loop or a multiple tie, or a node number or a shape isn't allowed.
 
     Examples
     --------
@@ -110,7 +111,8 @@ class Network:
     def in_label_order(self) -> Network:
         """Sort the nodes by label; node numbers change with them.
 
-        An order in which labels were first seen in ties tells of the ties; this one doesn't.
+        The order in which labels first appear in ties reveals something about the ties; this one
+        doesn't.
 
         Raises
         ------
@@ -132,7 +134,7 @@ class Network:
         Raises
         ------
         InvalidInput
-            If they are others.
+            If the labels aren't the network's own.
         """
         labels = tuple(nodes)
         if labels == tuple(self.nodes):
@@ -163,8 +165,8 @@ class Network:
     ) -> Network:
         """Make a network from pairs of labels.
 
-        `nodes` gives all labels in order, isolates too; without it they are those of the
-        edges, in the order they first appear. A mapping as an attribute is read by label.
+        `nodes` lists all labels in order, those of isolates too; without it they are those of the
+        edges, in the order in which they first appear. A mapping as an attribute is read by label.
         """
         pairs = [tuple(edge) for edge in edges]
         if any(len(pair) != 2 for pair in pairs):
@@ -179,7 +181,7 @@ class Network:
 
     @classmethod
     def from_networkx(cls, graph: networkx.Graph) -> Network:
-        """Make a network from networkx: nodes in its order, directed if it is, with attributes."""
+        """Make a network from a networkx graph, with its node order, direction and attributes."""
         names = dict.fromkeys(name for _, data in graph.nodes(data=True) for name in data)
         return cls.from_edges(
             ((a, b) for a, b, *_ in graph.edges),
@@ -199,7 +201,7 @@ class Network:
     ) -> Network:
         """Make a network from a matrix of zeros and ones, dense, of scipy.sparse, or a DataFrame.
 
-        A DataFrame's index gives the labels. An undirected one must be symmetric.
+        A DataFrame's index gives the labels. The matrix of an undirected network must be symmetric.
         """
         import pandas as pd
 
@@ -224,8 +226,8 @@ class Network:
     ) -> Network:
         """Make a network from a table of ties and, if given, one of nodes.
 
-        The nodes' index has the labels, its columns the attributes. With nodes, ties may come in
-        batches, as `bayesdp.scan` yields them from files: memory holds their numbers alone.
+        The index of `nodes` has the labels, its columns are the attributes. With `nodes`, ties may
+        come in batches, as `bayesdp.scan` yields them from files: memory holds only their numbers.
         """
         import pandas as pd
 
@@ -273,12 +275,12 @@ class Network:
 
 
 def as_network(graph: Any) -> Network:
-    """Return a Network, from one or from a networkx graph.
+    """Return a Network as it is, or make one from a networkx graph.
 
     Raises
     ------
     InvalidInput
-        If it is neither; the message says how to make one.
+        If `graph` is neither; the message says how to make a Network.
     """
     if isinstance(graph, Network):
         return graph

@@ -64,7 +64,7 @@ def checked_edges(edges: Any, nodes: Sequence[Hashable], directed: bool) -> NDAr
 def numbered_edges(
     batches: Iterable[pd.DataFrame], labels: pd.Index, source: str, target: str
 ) -> NDArray[np.int32]:
-    """Node numbers of ties that come in tables of labels, shape (ties, 2)."""
+    """Return the node numbers of ties given in tables of labels, shape (ties, 2)."""
     blocks = [np.empty((0, 2), dtype=np.int32)]
     for batch in batches:
         if not {source, target} <= set(batch.columns):
@@ -82,7 +82,7 @@ def numbered_edges(
 
 
 def numbered_ties(matrix: Any, directed: bool) -> tuple[NDArray[np.int64], int]:
-    """Pairs of node numbers from a square matrix of zeros and ones, and the number of nodes."""
+    """Return pairs of node numbers from a square 0/1 matrix, and the number of nodes."""
     from scipy import sparse
 
     entries = sparse.coo_array(matrix)
@@ -108,21 +108,21 @@ def numbered_ties(matrix: Any, directed: bool) -> tuple[NDArray[np.int64], int]:
 def checked_attributes(
     attributes: Mapping[str, Any], nodes: Sequence[Hashable]
 ) -> dict[str, NDArray[Any]]:
-    """Return one value a node, in their order; a mapping is read by label."""
+    """Return one value for each node, in their order; a mapping is read by label."""
     checked, n = {}, len(nodes)
     for name, given in attributes.items():
         values = np.asarray(_by_label(name, given, nodes) if isinstance(given, Mapping) else given)
         if values.shape != (n,):
             raise InvalidInput(
-                f"attribute {quoted(name)} has shape {values.shape}; it must be one value a node, "
-                f"{(n,)}, or a mapping from node to value"
+                f"attribute {quoted(name)} has shape {values.shape}; it must be "
+                f"{(n,)}, one value for each node, or a mapping from node to value"
             )
         checked[name] = values
     return checked
 
 
 def _by_label(name: str, given: Mapping[Any, Any], nodes: Sequence[Hashable]) -> list[Any]:
-    """List a mapping's values by node, in order; errors count nodes, which may not be shown."""
+    """List a mapping's values by node, in order; errors count nodes and don't show labels."""
     lacking = sum(label not in given for label in nodes)
     if lacking or len(given) > len(nodes):
         raise InvalidInput(
@@ -134,7 +134,7 @@ def _by_label(name: str, given: Mapping[Any, Any], nodes: Sequence[Hashable]) ->
 
 
 def checked_matrix(name: str, given: Any, n: int, directed: bool) -> NDArray[np.float64]:
-    """Return a matrix of one finite number a dyad; the diagonal is zero."""
+    """Return a matrix with one finite number for each dyad; the diagonal is zero."""
     matrix = np.array(given, dtype=np.float64)
     if matrix.shape != (n, n):
         raise InvalidInput(

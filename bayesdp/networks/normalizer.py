@@ -1,11 +1,11 @@
-r"""The normalising constant of a model as a sum over points that stand for all graphs.
+r"""The normalising constant of a model as a weighted sum over points that represent all graphs.
 
     Z(theta)  =  sum over graphs y of exp(theta . s(y))  =  sum over k of exp(theta . s_k + w_k)
 
 exactly where all graphs are listed, with w_k the logarithm of how many have the statistics s_k
-(`listing`); else estimated, from a chain that wanders over many coefficients (`tempering`).
+(`listing`); otherwise estimated, from a chain that wanders over many coefficients (`tempering`).
 Either way Z is a function of theta that costs one pass over the points: a posterior needs no
-auxiliary graphs, and so none that stays in the phase that it starts from.
+auxiliary graphs, which might stay in the phase in which they start.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ def no_points(terms: int) -> Points:
 
 @dataclass(frozen=True, eq=False)
 class Normalizer:
-    """Normalising constant as a sum over points, and how far it can be relied on.
+    """The normalising constant as a sum over points, with its accuracy.
 
     Attributes
     ----------
     points : Points
     ties : ndarray of float, shape (points,)
-        How many ties the graphs of each point have.
+        Number of ties of the graphs at each point.
     count : ndarray of float, shape (points,)
-        How often each was drawn; as many as there are graphs where all are listed.
+        How often each point was drawn; where all graphs are listed, the number of its graphs.
     parts : ndarray of float, shape (chains, points)
-        Logarithms of each chain's weights, -inf where it never was; their sum is the points' but
-        for a factor. One row where all graphs are listed.
+        Logarithms of each chain's weights, -inf for points that it never visited; summed over
+        chains they are the points' weights up to a factor. One row where all graphs are listed.
     low, high : ndarray of float, shape (terms,)
-        Coefficients between which points are as fine as log Z needs; infinite where all graphs are
+        Coefficients between which points are fine enough for log Z; infinite where all graphs are
         listed.
     exact : bool
-        Whether they are.
+        Whether all graphs are listed.
     """
 
     points: Points
@@ -56,7 +56,7 @@ class Normalizer:
     exact: bool = False
 
     def log(self, theta: Floats) -> Floats:
-        """Log of the constant Z, shape (...,), at coefficients of shape (..., terms)."""
+        """Log of the constant Z, of shape (...,), at coefficients of shape (..., terms)."""
         return np.asarray(special.logsumexp(self._logs(theta), axis=-1))
 
     def _logs(self, theta: Floats) -> Floats:
@@ -69,9 +69,9 @@ class Normalizer:
         return np.asarray(1.0 / share.sum(axis=-1))
 
     def error(self, theta: Floats) -> Floats:
-        """Standard errors of log Z less its mean over the coefficients given, shape (thetas,).
+        """Standard errors of log Z minus its mean over the coefficients given, shape (thetas,).
 
-        By the jackknife over chains: a posterior needs log Z but for a constant.
+        They are by the jackknife over chains; a posterior needs log Z only up to a constant.
         """
         chains = len(self.parts)
         if chains < 2:
@@ -102,7 +102,7 @@ class Normalizer:
 
 
 def merged(statistics: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Find the first of each kind of rows alike to nine decimals, and the kind of every row."""
+    """Find the first of all rows that agree to nine decimals, and the kind of every row."""
     kind = np.zeros(len(statistics), dtype=np.int64)
     for column in statistics.T:
         own = np.unique(column.round(9), return_inverse=True)[1]

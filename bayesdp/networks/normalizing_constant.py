@@ -45,26 +45,28 @@ def log_constants(
     max_degree: int | None = None,
     seed: Seed = None,
 ) -> Floats:
-    """Compute log Z on a grid of coefficients, but for a constant; exact if dyads are independent.
+    """Compute log Z on a grid of coefficients, up to a constant; exact if dyads are independent.
 
     Parameters
     ----------
     network : Network
-        Its nodes and their attributes; its ties aren't read.
+        The nodes and their attributes; ties aren't read.
     formula : str
-    axes : sequence of array_like, one a statistic
+        As for `parse`.
+    axes : sequence of array_like, one for each statistic
         Values of each coefficient, increasing and equally spaced, two or more.
     burn_in : int or None
         Proposals before the first of the draws at a point, which start without ties; None for
         twice the number of dyads, at least 1,000.
     max_degree : int or None
-        The sum is over the graphs alone with degrees, out-degrees if directed, up to this.
+        The sum is over graphs with degrees, out-degrees if directed, up to this; None for all.
     seed : int, numpy Generator or None
+        The same seed gives the same values.
 
     Returns
     -------
-    ndarray of float, one axis a statistic
-        Its largest value is 0.
+    ndarray of float, one axis for each statistic
+        log Z, with largest value 0.
 
     Raises
     ------
@@ -105,8 +107,8 @@ def integrated(steps: Sequence[Floats]) -> Floats:
     Returns
     -------
     ndarray
-        That L with the least sum of (difference of L - step)^2. In one dimension the sums of the
-        steps.
+        The L with the least sum of (difference of L - step)^2; in one dimension, the cumulative
+        sums of the steps.
     """
     shape = tuple(step.shape[t] + 1 for t, step in enumerate(steps))
     right, eigenvalues = np.zeros(shape), np.zeros(shape)

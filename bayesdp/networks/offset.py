@@ -58,7 +58,7 @@ def _sparse(
     if value.shape != (len(dyads),) or not np.isfinite(np.append(value, constant)).all():
         raise InvalidInput(
             f"offset lists {len(dyads)} pairs and values of shape {value.shape}; there must be "
-            "one finite value a pair, and a finite constant"
+            "one finite value for each pair, and a finite constant"
         )
     if dyads.size and (dyads.min() < 0 or dyads.max() >= n or (dyads[:, 0] == dyads[:, 1]).any()):
         raise InvalidInput(f"offset's pairs must be of two different nodes from 0 to {n - 1}")

@@ -1,4 +1,4 @@
-"""Priors of coefficients."""
+"""Normal priors of a network model's coefficients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class NormalPrior:
     Parameters
     ----------
     mean, sd : float or array_like of shape (terms,)
-        One for all terms, or one a term; each sd above zero.
+        One number for all terms, or one for each; every sd must be above zero.
 
     Raises
     ------
@@ -42,7 +42,9 @@ class NormalPrior:
         for name, value in (("mean", self.mean), ("sd", self.sd)):
             numbers = np.asarray(value)
             if numbers.ndim > 1 or numbers.dtype.kind not in "iuf":
-                raise InvalidInput(f"{name} is {quoted(value)}; it must be a number or one a term")
+                raise InvalidInput(
+                    f"{name} is {quoted(value)}; it must be a number, or one for each term"
+                )
             if not np.isfinite(numbers).all() or (name == "sd" and not (numbers > 0).all()):
                 raise InvalidInput(
                     f"{name} is {quoted(value)}; it must be "

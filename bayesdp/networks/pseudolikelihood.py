@@ -25,7 +25,7 @@ _FAR = 25.0  # log-odds whose probability is 1e-11: a fit this sure is suspect
 
 @dataclass(frozen=True)
 class Fit:
-    """Coefficients of a model and how sure they are.
+    """Estimated coefficients of a model, with their covariance and Monte Carlo error.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Fit:
     method : str
         "maximum likelihood", "maximum pseudo-likelihood" or "Monte Carlo maximum likelihood".
     monte_carlo_error : ndarray of float, shape (terms,)
-        Standard error of `coef` that comes from simulation; zero where nothing is simulated.
+        Standard error of `coef` that is due to simulation; zero where nothing is simulated.
     """
 
     terms: tuple[str, ...]
@@ -52,7 +52,7 @@ class Fit:
         return np.sqrt(np.diag(self.covariance))
 
     def to_frame(self) -> pd.DataFrame:
-        """Tabulate the fit, one row a term: estimate, standard_error, monte_carlo_error."""
+        """Tabulate the fit, one row for each term: estimate, standard_error, monte_carlo_error."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -67,7 +67,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Dyads:
-    """Dyads that a pseudo-likelihood reads: change statistics and ties, one row a dyad.
+    """Dyads for a pseudo-likelihood: change statistics and ties, one row for each dyad.
 
     Attributes
     ----------
@@ -102,9 +102,10 @@ def dyads_of(bound: BoundFormula, network: Network, offset: Any = None) -> Dyads
 
 
 def fit_mple(network: Network, formula: str, *, offset: Any = None) -> Fit:
-    """Maximise the product over dyads of Pr[tie | all other dyads] (Strauss and Ikeda 1990).
+    """Fit by maximum pseudo-likelihood, the product of Pr[tie | all other dyads] over dyads.
 
-    Where no term makes dyads depend on each other this is the likelihood itself.
+    Where no term makes dyads depend on each other this is the likelihood itself (Strauss and Ikeda
+    1990).
 
     Parameters
     ----------
@@ -116,8 +117,8 @@ def fit_mple(network: Network, formula: str, *, offset: Any = None) -> Fit:
     Raises
     ------
     InvalidInput
-        If the network is empty or complete, a statistic repeats others, or a combination of
-        them separates ties from other dyads, so that no maximum exists.
+        If the network is empty or complete, a statistic is a combination of others, or a
+        combination of them separates ties from other dyads, so that no maximum exists.
 
     Examples
     --------
@@ -147,9 +148,9 @@ def fit_mple(network: Network, formula: str, *, offset: Any = None) -> Fit:
 def climb(
     dyads: Dyads, mean: NDArray[np.float64], precision: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Maximise log pseudo-likelihood less sum precision (theta - mean)**2 / 2, by Newton.
+    """Maximise log pseudo-likelihood minus sum precision (theta - mean)**2 / 2, by Newton.
 
-    Stops without a word where there is none: what comes back then has far log-odds.
+    It stops without an error where there is no maximum, and then returns extreme coefficients.
     """
 
     def objective(theta: NDArray[np.float64]) -> float:
@@ -181,7 +182,7 @@ def inverse(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def check_not_degenerate(network: Network) -> None:
-    """Raise InvalidInput if the network has no tie, or all."""
+    """Raise InvalidInput if the network is empty or complete."""
     if len(network.edges) in (0, network.dyads):
         which = "no tie" if len(network.edges) == 0 else "every tie"
         raise InvalidInput(

@@ -11,19 +11,19 @@ Seed = int | np.random.Generator | None
 
 
 def generators(seed: Seed, count: int) -> list[np.random.Generator]:
-    """Make independent generators, one a chain, the same for the same seed.
+    """Make independent generators, one for each chain, the same for the same seed.
 
     Parameters
     ----------
     seed : int, numpy Generator or None
         None takes fresh entropy.
     count : int
-        How many.
+        Number of generators.
 
     Raises
     ------
     InvalidInput
-        If `seed` is none of these.
+        If `seed` isn't one of these.
     """
     whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
     if not (seed is None or isinstance(seed, np.random.Generator) or (whole and seed >= 0)):

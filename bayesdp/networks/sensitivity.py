@@ -78,17 +78,18 @@ Moves = tuple[tuple[Fraction, ...], ...]
 def largest_changes(
     formula: str, network: Network, *, max_degree: int | None = None, node: bool = False
 ) -> tuple[Moves, ...]:
-    """Bound the moves of each term of a formula, in its order; the module's docstring proves them.
+    """Bound the largest changes of each term of a formula; the module's docstring has the proofs.
 
     Parameters
     ----------
     formula : str
+        As for `parse`.
     network : Network
-        Its nodes and their attributes; the ties aren't looked at.
+        The nodes and their attributes; ties aren't read.
     max_degree : int or None
-        Of the graphs that are compared; out-degree if directed. None for any.
+        Largest degree, out-degree if directed, of the graphs that are compared; None for any.
     node : bool
-        Whether all dyads of one node may change, or one dyad.
+        Whether all dyads of one node may change, or only one dyad.
 
     Raises
     ------

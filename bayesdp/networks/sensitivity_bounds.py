@@ -113,7 +113,7 @@ EDGE: dict[int, Bound] = {
 
 
 def _rows(c: Coordinate, graphs: Graphs) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Group a node's weights to and from the others by rows; nodes of one value as one."""
+    """Group a node's weights to and from the others by rows, with nodes of equal value merged."""
     v, n = values_of(c), graphs.n
     if c.matrix is not None:
         for i in range(n):
@@ -136,7 +136,7 @@ def _rows(c: Coordinate, graphs: Graphs) -> Iterator[tuple[NDArray[Any], NDArray
 
 
 def _weights(c: Coordinate, graphs: Graphs) -> Fraction:
-    """Largest sum of weights of ties that one graph has and the other hasn't, and opposite ones."""
+    """Largest sum of weights of ties that only one of two graphs has, minus those of the other."""
     most = 0.0
     for out, inward in _rows(c, graphs):
         total = np.abs(inward).sum() if graphs.directed else 0.0
@@ -190,7 +190,7 @@ def _node_gwdsp(c: Coordinate, graphs: Graphs) -> Fraction:
 
 
 def _spread(c: Coordinate, paths: int, over: int) -> Fraction:
-    """Largest sum of W over so many pairs with so many two-paths; W is concave."""
+    """Largest sum of W over `over` pairs with `paths` two-paths in all, as W is concave."""
     each, more = divmod(paths, over)
     return (over - more) * _sum(c, each) + (more * _sum(c, each + 1) if more else 0)
 

@@ -33,7 +33,7 @@ class Simulation:
     statistics : ndarray of float, shape (chains, draws, terms)
         The trace.
     networks : tuple of tuple of Network
-        One tuple a chain, one network a draw; empty tuples where they weren't kept.
+        One tuple for each chain, one network for each draw; empty tuples where they weren't kept.
     """
 
     terms: tuple[str, ...]
@@ -60,22 +60,23 @@ def simulate(
     Parameters
     ----------
     network_or_n : Network or int
-        Where the chains start, with the nodes' attributes; or the number of nodes of an
-        undirected network, started without ties.
+        The network from which chains start, with the nodes' attributes; or the number of nodes of
+        an undirected network, which starts without ties.
     formula : str
         As for `parse`.
     coef : array_like, shape (terms,)
+        Coefficients of the formula's statistics.
     draws, chains : int
-        Draws kept of each chain; chains run in parallel threads.
+        Number of draws kept from each chain, and of chains, which run in parallel threads.
     burn_in, interval : int or None
         Proposals before the first draw and between draws; None for twice the number of dyads,
         at least 1,000, and a tenth of that.
     offset : array_like of shape (n, n), or (pairs, values, constant), or None
         Fixed numbers added to the log-odds of the dyads.
     max_degree : int or None
-        The sample space has graphs alone with degrees, out-degrees if directed, up to this.
+        Largest degree in the sample space, out-degree if directed; None for any.
     keep_networks : bool
-        False keeps the trace alone.
+        Whether to keep the networks; if not, only the trace is kept.
     seed : int, numpy Generator or None
         The same seed gives the same draws, whatever the number of processors.
 
@@ -109,7 +110,7 @@ def simulate(
 
 @dataclass(frozen=True)
 class Start:
-    """Start of chains: a graph that none of them changes."""
+    """The start of chains: a graph that none of them changes."""
 
     bound: BoundFormula
     graph: Any
@@ -130,7 +131,7 @@ class Start:
         interval: int,
         keep: bool = False,
     ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64]]:
-        """Draw statistics, shape (draws, terms); all their ties; and where each draw's ties end."""
+        """Draw statistics, shape (draws, terms), the draws' ties, and where each one's ties end."""
         result: tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64]] = trace(
             self.graph, self.bound.model, theta, self.offset, state_from(generator),
             self.statistics, draws, burn_in, interval, keep,
@@ -157,7 +158,7 @@ def check_within(network: Network, most: int) -> None:
 
 
 def check_coefficients(coef: ArrayLike, bound: BoundFormula) -> NDArray[np.float64]:
-    """Return the coefficients as an array, one finite number a statistic, else InvalidInput."""
+    """Return the coefficients as an array of one finite number for each statistic, or raise."""
     theta = np.array(coef, dtype=np.float64).reshape(-1)
     if theta.shape != (len(bound.names),) or not np.isfinite(theta).all():
         raise InvalidInput(
@@ -168,7 +169,7 @@ def check_coefficients(coef: ArrayLike, bound: BoundFormula) -> NDArray[np.float
 
 
 def default_steps(network: Network, given: int | None, name: str = "burn_in") -> int:
-    """Default burn-in proposals, to forget the start: twice the dyads, at least 1,000."""
+    """Default number of burn-in proposals, to forget the start: twice the dyads, at least 1,000."""
     if given is not None:
         return check_at_least_one(name, given)
     steps = max(_FEWEST, 2 * network.dyads)
@@ -181,7 +182,7 @@ def default_steps(network: Network, given: int | None, name: str = "burn_in") ->
 
 
 def between_steps(network: Network, interval: int | None) -> int:
-    """Default proposals between draws: a tenth of `default_steps`, at least 1,000."""
+    """Default number of proposals between draws: a tenth of `default_steps`, at least 1,000."""
     if interval is not None:
         return check_at_least_one("interval", interval)
     return min(max(_FEWEST, network.dyads // 5), _MOST)

@@ -1,4 +1,4 @@
-"""Levels of tempered chains for a formula, and log Z from what the chains draw."""
+"""Levels of tempered chains for a formula, and log Z from the chains' draws."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ _GUESSES = 4  # graphs a root that first guesses of log Z are made from
 
 @dataclass(frozen=True)
 class Tempering:
-    """Tempering that the chains of a model share; made by `of`.
+    """Setup of tempering that the chains of a model share; made by `of`.
 
     Attributes
     ----------
     bound : BoundFormula
-        Of the formula's statistics, then of the number of ties where that isn't one of them.
+        The formula's statistics, and then the number of ties where that isn't one of them.
     terms : int
-        How many the formula has.
+        Number of the formula's statistics.
     tie : int
-        Which of the statistics is the number of ties.
+        Position of the number of ties among the statistics.
     alone : ndarray of bool, shape (statistics,)
         Whether a statistic makes no dyad depend on another.
     offset : Offset
     at_empty, at_complete : Dyads
-        Change statistics of all dyads of the graph without ties, and of that with all.
+        Change statistics of all dyads in the empty graph, and in the complete graph.
     pairs : ndarray of int32, shape (dyads, 2)
     nodes : Network
     """
@@ -90,14 +90,14 @@ class Tempering:
         )
 
     def normalizer(self, cloud: Floats, steps: int, generator: np.random.Generator) -> Normalizer:
-        """Estimate the normalising constant about a cloud of coefficients.
+        """Estimate the normalising constant around a cloud of coefficients.
 
         Parameters
         ----------
         cloud : ndarray of float, shape (coefficients, terms)
-            Where it will be asked for.
+            Coefficients around which it will be evaluated.
         steps : int
-            Of all chains together, each of a quarter as many proposals as there are dyads.
+            Steps of all chains together, each of a quarter as many proposals as there are dyads.
         generator : numpy Generator
         """
         ladder, zeta = self._ladder(cloud, generator)
@@ -120,11 +120,12 @@ class Tempering:
         return self._in_cells(statistics, -mixture - scale, cloud)
 
     def _in_cells(self, statistics: Floats, log_weight: Floats, cloud: Floats) -> Normalizer:
-        """Merge weighted draws, shapes (chains, draws, ...), into points: one a cell, at its mean.
+        """Merge weighted draws, shapes (chains, draws, ...), into points at the means of cells.
 
-        Cells are so small that at the cloud's farthest coefficients the powers of the draws in
-        one differ by `_CELL` in each term. Means are at the cloud's middle, so that there log Z
-        and its slope are those of the draws, and elsewhere it is low by `_CELL`**2 / 24 at most.
+        Cells are so small that at the cloud's farthest coefficients the exponents of the draws in a
+        cell differ by `_CELL` in each term. Means are weighted as at the cloud's middle, so that
+        log Z and its slope are those of the draws there; elsewhere log Z is at most `_CELL`**2 / 24
+        too low.
         """
         chains, draws = log_weight.shape
         flat = statistics.reshape(chains * draws, -1)
@@ -151,7 +152,7 @@ class Tempering:
         return Normalizer(points, ties, count, parts, *ends)
 
     def _ladder(self, cloud: Floats, generator: np.random.Generator) -> tuple[Ladder, Floats]:
-        """Place levels about the cloud, and first guesses of their zeta; exact at roots."""
+        """Place levels around the cloud, with first guesses of their zeta, exact at roots."""
         whole = np.zeros((len(cloud), len(self.bound.names)))
         whole[:, : self.terms] = cloud
         centres = whole[_spread(cloud, _CENTRES)]
@@ -167,7 +168,7 @@ class Tempering:
         return ladder, self._first_guess(ladder, known, generator)
 
     def _ends(self, centre: Floats) -> Floats:
-        """Log-odds that the dependent terms add to a tie: in the empty graph, to the complete."""
+        """Log-odds that dependent terms add to a tie, in the empty and the complete graph."""
         apart = np.where(self.alone, 0.0, centre)
         low, high = (float((d.changes @ apart).mean()) for d in (self.at_empty, self.at_complete))
         return np.array([low, (low + high) / 2, high])
@@ -192,7 +193,7 @@ class Tempering:
         return np.vstack([*starts, alone.mean(axis=0) + reach[:, None] * ties])
 
     def _first_guess(self, ladder: Ladder, known: Floats, generator: np.random.Generator) -> Floats:
-        """Guess log Z of each level: known at roots, elsewhere the largest bound that roots give.
+        """Guess log Z of each level: known at roots, elsewhere the largest bound from roots.
 
         log Z(c) >= log Z(r) + (c - r) . E_r[s], as log Z is convex; means are of a few graphs.
         """
@@ -227,7 +228,7 @@ def _room(steps: int, coordinates: int) -> tuple[Floats, Floats]:
 
 
 def _gains(steps: int, levels: int) -> Floats:
-    """Gains that fall slowly, so that far levels are filled up, then as 1 / step."""
+    """Gains that fall slowly at first, so that far levels are filled up, and then as 1 / step."""
     step = np.arange(1.0, steps + 1)
     turn = steps // 3
     late = np.maximum(step - turn, 0.0) + max(turn, 1) ** _FLAT
@@ -235,7 +236,7 @@ def _gains(steps: int, levels: int) -> Floats:
 
 
 def _spread(cloud: Floats, size: int) -> NDArray[np.int64]:
-    """Choose places of a few coefficients far from each other, the most central first."""
+    """Choose indices of a few coefficients far from each other, the most central first."""
     scaled = (cloud - np.median(cloud, axis=0)) / np.maximum(cloud.std(axis=0), 1e-9)
     chosen = [int((scaled**2).sum(axis=1).argmin())]
     nearest = ((scaled - scaled[chosen[0]]) ** 2).sum(axis=1)

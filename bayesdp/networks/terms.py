@@ -1,4 +1,4 @@
-"""Registry of terms, one row each, and what each becomes on a network.
+"""Registry of terms, one row each, and their statistics on a network.
 
 Definitions and directed conventions are those of R's ergm 4. A term is a list of coordinates:
 one statistic each, of which `change_statistics` knows the change.
@@ -29,11 +29,11 @@ class Coordinate:
     name : str
         The term and its arguments, joined by points.
     kind : int
-        Which change statistic.
+        Number of the change statistic.
     parameter : float
-        Its number.
+        The change statistic's parameter.
     values : ndarray of float, shape (n,), or None
-        One number a node, or one a count of partners or ties.
+        One number for each node, or for each count of partners or ties.
     matrix : ndarray of float, shape (n, n), or None
         A dyad covariate.
     at_empty : float
@@ -58,9 +58,9 @@ class Term:
     Attributes
     ----------
     build : callable
-        From a network and the arguments written in a formula to coordinates.
+        A function of a network and the arguments in a formula that returns coordinates.
     undirected, directed : bool
-        Where it is defined.
+        Whether the term is defined on undirected, and on directed, networks.
     dyad_independent : bool
         Whether its change at one dyad never depends on the others.
     """

@@ -1,4 +1,4 @@
-"""Catalogue of the papers whose tables and figures can be computed again, by name."""
+"""Catalogue, by name, of the papers whose tables and figures can be recomputed."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ PAPERS: dict[str, Callable[..., Reproduction]] = {
 def find_paper(
     name: str, replicates: int | None = None, *, quick: bool = False
 ) -> Callable[..., Reproduction]:
-    """Return the function that reproduces a paper, of the folder, `force` and `progress`.
+    """Return the function of folder, `force` and `progress` that reproduces a paper.
 
     Raises
     ------
     InvalidInput
-        If there is no such paper, `replicates` is given where nothing is simulated, or `quick`
-        where nothing is left out of a quick run.
+        If there is no such paper, `replicates` is given where nothing is simulated, or `quick` is
+        given where a quick run leaves nothing out.
     """
     if name not in PAPERS:
         raise InvalidInput(f"paper is {quoted(name)}; it must be one of {', '.join(PAPERS)}")

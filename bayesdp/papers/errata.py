@@ -1,7 +1,7 @@
 """Errata of the papers that this package is built on: wrong, loose or mislabelled statements.
 
 The notebook, the pages of `bayesdp reproduce` and `bayesdp errata` show these rows, and a test runs
-each row's evidence: it must refute what is printed and agree with what is said to be true.
+each row's evidence: it must refute the printed statement and agree with the corrected one.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def find_errata(name: str = "") -> tuple[Erratum, ...]:
     Raises
     ------
     InvalidInput
-        If there is none of this name.
+        If there is no paper or erratum of this name.
     """
     chosen = tuple(each for each in ERRATA if name in ("", each.paper, each.key))
     if not chosen:
@@ -64,7 +64,7 @@ def evidence(erratum: Erratum) -> tuple[Shown, ...]:
     Raises
     ------
     EngineFailed
-        If they don't refute what is printed, or not agree with what is said to be true.
+        If they don't refute the printed statement, or don't agree with the corrected one.
     """
     cases = erratum.evidence()
     for case in cases:
@@ -79,12 +79,12 @@ def errata_table(*papers: str) -> Table:
     Parameters
     ----------
     *papers : str
-        Of `SOURCES`.
+        Names among `SOURCES`; all by default.
 
     Raises
     ------
     InvalidInput
-        If there is none of a name.
+        If there is no paper of a name.
     """
     rows = [each for paper in papers or ("",) for each in find_errata(paper)]
     return Table(

@@ -49,19 +49,19 @@ class Shown:
     Attributes
     ----------
     case : str
-        What is computed, of what.
+        Description of the computation.
     printed : float
-        What the printed statement says of the case.
+        The printed statement's value for the case.
     found : float
-        What is true of it, by enumeration or from an exact law.
+        The true value, by enumeration or from an exact law.
     true : float
-        What the corrected statement says.
+        The corrected statement's value.
     found_true : float or None
-        What the corrected statement is about, where its case is another one.
+        The true value for the corrected statement, where it is about another case.
     relation : Relation
-        In which both statements stand to what is found.
+        Relation that both statements claim between their value and the true one.
     tolerance : float or None
-        For numbers that are rounded or simulated; by default a relative 1e-6.
+        Tolerance for numbers that are rounded or simulated; by default a relative 1e-6.
     """
 
     case: str
@@ -74,12 +74,12 @@ class Shown:
 
     @property
     def refuted(self) -> bool:
-        """True if the printed statement isn't true of what is found."""
+        """True if the printed statement doesn't hold for the value found."""
         return not self._holds(self.found, self.printed)
 
     @property
     def mended(self) -> bool:
-        """True if the corrected statement is true of what is found."""
+        """True if the corrected statement holds for the value found."""
         return self._holds(self.found if self.found_true is None else self.found_true, self.true)
 
     def _holds(self, shown: float, said: float) -> bool:
@@ -109,14 +109,14 @@ class Erratum:
     Attributes
     ----------
     paper : str
-        Its first author's name in small letters, as `bayesdp reproduce` takes it where it is there.
+        The first author's name in lower case, as in `bayesdp reproduce` where that has the paper.
     place : str
-        As printed: "Theorem 7.12".
+        The printed label: "Theorem 7.12".
     flaw : Flaw
     printed, true : str
-        What is printed, and what is true, in words.
+        The printed statement, and the true one, in words.
     evidence : callable
-        Computes what tells them apart, in one case or several.
+        Computes the evidence, in one case or several.
     """
 
     paper: str

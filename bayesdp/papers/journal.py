@@ -1,4 +1,4 @@
-"""Tasks whose results are added to a file as they are done, so that a stopped run goes on."""
+"""Tasks whose results are added to a file as they are done, so that a stopped run can resume."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def checked_journal(
     ----------
     out : Path
     called : str
-        What tasks are, in the plural.
+        Name of the tasks, in the plural.
     numbers : mapping of pairs
-        Each parameter's value and the least that is allowed, by its name.
+        Each parameter's value and smallest allowed value, by its name.
     seed, workers, force
-        As the reproduction takes them.
+        As for the reproduction.
 
     Raises
     ------
     InvalidInput, ReleaseExists
-        As the reproduction does.
+        As for the reproduction.
     """
     for name, (value, least) in numbers.items():
         if check_at_least_one(name, value) < least:
@@ -73,21 +73,23 @@ def run_kept(
     Parameters
     ----------
     journal : Path
-        A file to which each result is added, and synced to the disk, when it is there.
+        A file to which each result is added, and synced to disk, as soon as it is there.
     study : mapping
-        What results depend on besides their task's place among all.
+        Everything that results depend on besides their task's position.
     function : callable
-        Of `shared` and a task; what it yields must be the same after a way through JSON.
+        A function of `shared` and a task, whose result must survive a round trip through JSON.
     shared : object
+        What all tasks share.
     tasks : sequence
+        Tasks to run.
     called : str
-        What tasks are, in the plural.
+        Name of the tasks, in the plural.
     cost : callable, optional
-        Roughly how long a task takes, where that varies much: the longest start first.
+        Approximate time of a task, where it varies much: the longest start first.
     workers : int, optional
-        Processes, by default one a core; 1 runs in this one.
+        Number of processes, by default one for each core; 1 runs in this process.
     tell : callable
-        Told what is being done and the fraction done.
+        Called with the name of the current step and the fraction done.
 
     Raises
     ------

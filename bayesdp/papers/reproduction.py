@@ -1,4 +1,4 @@
-"""A paper's tables and figures computed again: what they hold, and how they are written."""
+"""A paper's tables and figures, recomputed: their content, and how they are written."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Value = str | int | float | None
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Table of the paper's numbers beside ours.
+    """Table of a paper's numbers beside ours.
 
     Attributes
     ----------
     name : str
-        File name without ending.
+        File name without its extension.
     title : str
         What is tabulated, with units.
     columns : tuple of str
@@ -101,11 +101,11 @@ class Figure:
     Attributes
     ----------
     name, title, caption : str
-        File name without ending; what is shown; how to read it.
+        File name without its extension; what is shown; how to read it.
     svg : str
         The drawing, in the light `COLOURS`.
     png : bytes
-        The same, as pixels.
+        The drawing as pixels.
     data : Table
         The numbers drawn.
     """
@@ -138,13 +138,13 @@ class Reproduction:
     title, source : str
         Heading, and the paper.
     findings : tuple of str
-        What came out, a sentence or two each.
+        The results, in a sentence or two each.
     tables : tuple of Table
     figures : tuple of Figure
     settings : mapping
-        What was asked for (replicates, seed), to repeat it.
+        Settings of the run (replicates, seed), to repeat it.
     folder : Path or None
-        Where it was written.
+        Folder that it was written to.
     """
 
     title: str
@@ -161,7 +161,7 @@ class Reproduction:
         Raises
         ------
         ReleaseExists
-            If the folder exists, unless `force` and it is one like this.
+            If the folder exists, unless `force` is true and it is a folder of this kind.
         """
         with whole_folder(folder, MARKER, force=force) as work:
             for table in [*self.tables, *(figure.data for figure in self.figures)]:
@@ -218,7 +218,7 @@ def compute_tables(
     force: bool = False,
     progress: Callable[[str, float], None] | None = None,
 ) -> Reproduction:
-    """Compute a paper's tables, and write them to a folder: index.html and one CSV a table.
+    """Compute a paper's tables, and write a folder with index.html and one CSV for each table.
 
     Parameters
     ----------
@@ -227,18 +227,18 @@ def compute_tables(
     title, source : str
         Heading, and the paper.
     parts : sequence of callable
-        Each makes a table or several.
+        Each makes one table or several.
     findings : callable
-        What came out, of the tables by their names.
+        Takes the tables by their names; returns the findings.
     force : bool
         Whether to replace such a folder.
     progress : callable, optional
-        Called with what is being done and the fraction done before it.
+        Called with the name of the current step and the fraction done before it.
 
     Raises
     ------
     ReleaseExists
-        If `out` exists, unless `force` and it is a folder of this kind.
+        If `out` exists, unless `force` is true and it is a folder of this kind.
     """
     out = Path(out)
     check_target(out, MARKER, force=force)

@@ -1,7 +1,7 @@
 """Privacy promises: neighbouring relations, guarantees, their composition, ledger and audit.
 
-Names are loaded when first used; where each lives is in `__init__.pyi`. `bdp.compose` and
-`bdp.audit` belong to them.
+Names are loaded when first used; `__init__.pyi` says where each lives. `bdp.compose` and
+`bdp.audit` belong here too.
 """
 
 from bayesdp import lazy as _lazy

@@ -1,4 +1,4 @@
-"""What is public, and where it lives."""
+"""Public names, and the modules that they live in."""
 
 from .audit import Audit as Audit
 from .bootstrap import bootstrap_epsilon as bootstrap_epsilon

@@ -1,19 +1,19 @@
 """Composition: the joint guarantee of several releases about the same records.
 
-Three bounds, of which `compose` takes the smallest. Each also holds where a mechanism is chosen
-given the outputs of those before it, as long as the promises themselves were fixed beforehand;
-where they too are chosen on the way, a `Ledger` keeps to a budget.
+`compose` takes the smallest of three bounds. Each also holds where a mechanism is chosen given
+the outputs of those before it, as long as the promises themselves were fixed beforehand; where
+the promises too are chosen adaptively, a `Ledger` keeps to a budget.
 
 * Basic composition: the epsilons and the deltas add (Dwork et al. 2006, Theorem 1).
 * Concentrated composition: a part satisfies rho-zCDP by its own `rho`; or, being
-  (epsilon, delta)-DP, by `conversions.pure_to_zcdp` but for an event of probability delta
+  (epsilon, delta)-DP, by `conversions.pure_to_zcdp` except on an event of probability delta
   (Kairouz, Oh and Viswanath 2015; Murtagh and Vadhan 2016). The rhos add, and the sum is
-  converted at what those deltas leave.
+  converted at the delta that those events leave.
 * Optimal composition through privacy loss distributions (`loss_distribution`), where a promise
   stands for the worst release that keeps it, and a mechanism for itself.
 
-What is computed from releases alone, without the records, keeps their guarantee as it is:
-post-processing has no price, and needs no function here.
+Anything computed from releases alone, without the records, keeps their guarantee unchanged:
+post-processing costs nothing, and needs no function here.
 """
 
 from __future__ import annotations
@@ -77,14 +77,15 @@ def compose(parts: Sequence[Any], *, delta: float = 0.0) -> Guarantee:
     parts : sequence
         Guarantees, or mechanisms; or pairs (part, count) of one that is released `count` times.
     delta : float
-        0 for the exact sums of the epsilons and of the deltas. Else the total delta, in (0, 1),
-        at which the smallest proved epsilon is wanted.
+        0 for the exact sums of the epsilons and of the deltas. Otherwise the total delta, in
+        (0, 1), at which the smallest proved epsilon is wanted.
 
     Returns
     -------
     Guarantee
-        Under the parts' relation, or under replace-one where some are under add/remove-one; no
-        surer than its least sure part. Its source says which bound was the smallest.
+        Under the parts' relation, or under replace-one where some parts are under add/remove-one
+        and others under replace-one. Its strength is the weakest of its parts', and its source
+        says which bound was the smallest.
 
     Raises
     ------
@@ -133,7 +134,7 @@ def compose(parts: Sequence[Any], *, delta: float = 0.0) -> Guarantee:
 
 
 def least_sure(promises: Iterable[Guarantee | DistributionalGuarantee]) -> Strength:
-    """The least sure strength among several guarantees; PROVED if there are none."""
+    """The weakest strength among several guarantees; PROVED if there are none."""
     strengths = (promise.strength for promise in promises)
     return max(strengths, key=STRENGTHS.index, default=Strength.PROVED)
 
@@ -179,8 +180,8 @@ def _relation(promises: Sequence[Guarantee]) -> Neighbours:
 def _under(relation: Neighbours, part: Any, promise: Guarantee, share: float) -> Guarantee:
     """Convert a guarantee to another relation; a mechanism's to a delta of at most its share.
 
-    Conversion multiplies a delta by 1 + exp(epsilon), so a mechanism is asked for as much less, or
-    for none where it needs none.
+    Conversion multiplies a delta by 1 + exp(epsilon), so a mechanism is asked for a delta smaller
+    by that factor, or for delta = 0 if it has a finite epsilon there.
     """
     converted = convert(promise, relation)
     if isinstance(part, Guarantee) or promise.neighbours is relation or converted.delta <= share:

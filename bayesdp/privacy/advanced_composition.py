@@ -1,6 +1,6 @@
 """Closed formulas for the composition of equal promises, for comparison and teaching.
 
-`bdp.compose` is never worse than either: the second is what it computes for equal promises.
+`bdp.compose` is never worse than either: for equal promises it computes the second.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def dwork_rothblum_vadhan(
     Returns
     -------
     tuple of float
-        Epsilon and delta of all together, rounded up.
+        Epsilon and delta of all the releases together, rounded up.
     """
     epsilon, delta, count = (
         check_epsilon(epsilon),

@@ -11,14 +11,14 @@ mechanism which keeps its promise is convicted with probability at most `alpha`:
 
 * events are sets {log Pr[z | D] - log Pr[z | D'] >= t}, the most powerful ones if the law
   is right, and valid ones if it isn't;
-* t is chosen on one half of the draws and tested on the other, so that the choice is free;
+* t is chosen on one half of the draws and tested on the other, so that choosing it costs nothing;
 * alpha is shared by all pairs of neighbours, both directions and both intervals
-  (Bonferroni), so that the bounds hold together. A search for worse pairs looks at the law, or
-  at draws of its own, and adds one pair: the draws that convict have no part in the choice.
+  (Bonferroni), so that the bounds hold jointly. A search for worse pairs uses the law, or draws
+  of its own, and adds one pair: the draws that convict play no part in the choice.
 
-Where the outputs are finitely many, the exact largest log ratio of the law is computed too.
-That is a statement about the law as written, the other about the sampler as it runs. Draws that
-have no probability by their own law are counted: no event is about them.
+Where there are only finitely many outputs, the exact largest log ratio of the law is computed too.
+That is a statement about the law as written, the other about the sampler as it runs. Draws to
+which their own law gives probability 0 are counted: no event is about them.
 """
 
 from __future__ import annotations
@@ -75,24 +75,24 @@ class Audit:
         What the mechanism promises.
     epsilon_lower : float
         Largest lower bound on epsilon at the claimed delta, valid with probability
-        1 - alpha; 0 where the draws show nothing. How much they could have shown, by which it is
-        to be judged, say `epsilon_attainable` and `smallest_fault`.
+        1 - alpha; 0 where the draws show nothing. Judge it by how much the draws could have shown:
+        see `epsilon_attainable` and `smallest_fault`.
     epsilon_exact : float or None
         Exact epsilon of the law at the claimed delta over the pairs tried, where the
         outputs can be listed.
     pair : tuple
         The neighbours, in the order that gave `epsilon_lower`.
     pairs, trials : int
-        Pairs tried; draws from each of a pair's two members.
+        Number of pairs tried; number of draws from each of a pair's two members.
     alpha : float
         Probability of convicting a mechanism that keeps its promise.
     searched : int
-        Other pairs whose law was looked at; the worst of them, if it is worse than all that the
-        mechanism proposes, is among those tried.
+        Number of other pairs whose law was evaluated; the worst of them is among those tried if it
+        is worse than every pair that the mechanism proposes.
     impossible : int
-        Draws, of up to 1,000 from each member of each pair, that have probability 0 by the law of
-        the very statistic they were drawn from: the sampler doesn't follow the law, and what such
-        outputs show of the data, no event here tells.
+        Number of draws, among up to 1,000 from each member of each pair, to which the law of the
+        statistic they were drawn from gives probability 0: the sampler doesn't follow the law, and
+        no event tried here measures how much such outputs reveal about the data.
     """
 
     claim: Guarantee
@@ -116,17 +116,18 @@ class Audit:
 
     @property
     def epsilon_attainable(self) -> float:
-        """The largest `epsilon_lower` that so many draws can show, whatever the mechanism does."""
+        """The largest `epsilon_lower` that this many draws can show for any mechanism."""
         return largest_bound(self.trials, self.claim.delta, self._level)
 
     @property
     def smallest_fault(self) -> float | None:
-        """Least probability of a fault that such an audit convicts in most runs; None if none.
+        """Smallest probability of a fault that such an audit convicts in most runs, or None.
 
-        A fault is an event of one neighbour that the other never gives, and that the law's log
-        ratios tell from all others. Where the half of the draws that chooses an event has chosen
-        this one, the other half convicts with probability 0.99. What is rarer, or differs less
-        between neighbours, may stay unseen, and so may a promise that is false by as much.
+        A fault is an event that one neighbour gives and the other never does, and that the law's
+        log ratios separate from all others. Once the half of the draws that chooses an event has
+        chosen this one, the other half convicts with probability 0.99. A rarer fault, or one that
+        differs less between neighbours, may go unseen, and with it a promise that is false by as
+        much. None if no fault, however frequent, would be convicted.
         """
         return smallest_fault(
             self.trials, self.claim.delta, self._level, self.claim.epsilon, _POWER
@@ -139,10 +140,10 @@ class Audit:
     def _power(self) -> str:
         most, least = self.epsilon_attainable, self.smallest_fault
         if least is None:
-            return f"so many draws show at most {most:.4g}, and could convict nothing"
+            return f"this many draws show at most {most:.4g}, and could convict nothing"
         return (
-            f"so many draws show at most {most:.4g}, and in most runs convict an output of one "
-            f"neighbour alone that comes once in {1 / least:,.0f} draws or more often"
+            f"this many draws show at most {most:.4g}, and in most runs convict an output that "
+            f"only one neighbour gives, if it comes at least once in {1 / least:,.0f} draws"
         )
 
     def __str__(self) -> str:
@@ -180,15 +181,15 @@ def audit(
     trials : int
         Draws from each member of each pair, at least 100.
     delta : float
-        In [0, 1): where the mechanism's claim is looked at, ``guarantee(delta=delta)``.
+        The delta, in [0, 1), at which the claim is tested: ``guarantee(delta=delta)``.
     alpha : float
         Probability of convicting a mechanism that keeps its promise, in (0, 1).
     pairs : sequence of pairs, optional
         Neighbouring statistics to try, instead of those that the mechanism proposes.
     search : int
-        Number of other pairs to look at, near those, for one on which the law costs more. The
-        mechanism proposes them by its method ``nearby(pair, generator)``, if it has one; else the
-        whole numbers in a pair's statistics are moved, both members' by as much.
+        Number of other pairs, near those, to search for one with a larger epsilon. The mechanism
+        proposes them by its method ``nearby(pair, generator)``, if it has one; otherwise the whole
+        numbers in both members of a pair are shifted by the same amount.
 
     Returns
     -------
@@ -202,7 +203,7 @@ def audit(
 
     Notes
     -----
-    An audit can refute a claim and never prove one. The module's docstring has the method.
+    An audit can refute a claim but never prove one. The module's docstring describes the method.
 
     Examples
     --------
@@ -244,7 +245,7 @@ def audit(
 
 
 def _impossible(mechanism: Auditable, statistic: Any, trials: int) -> int:
-    """Draws that the law of their own statistic gives no probability."""
+    """Count the draws to which the law of their own statistic gives probability 0."""
     draws = np.asarray(mechanism.release(statistic, min(trials, _CHECKED)))
     return int(np.count_nonzero(np.isneginf(mechanism.logp(draws, statistic))))
 

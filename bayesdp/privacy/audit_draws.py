@@ -68,8 +68,9 @@ def smallest_fault(
 ) -> float | None:
     """The least probability q of an event that convicts, with probability `power`.
 
-    Of an event that the other neighbour never gives, chosen beforehand or by the draws that choose:
-    h of n tested draws convict if their bound exceeds `epsilon`, and Pr[Binomial(n, q) >= h] is the
+    The other neighbour never gives the event, which is chosen beforehand or by the first half of
+    the draws: h of n tested draws convict if their bound exceeds `epsilon`, and the probability
+    Pr[Binomial(n, q) >= h] is the
     regularised incomplete beta function I_q(h, n - h + 1). None if not even h = n convicts.
     """
     from scipy import special

@@ -43,21 +43,24 @@ def pair_epsilon(mechanism: Any, pair: Pair, delta: float, outputs: NDArray[Any]
 
 
 def search_pair(mechanism: Any, pairs: Sequence[Pair], delta: float, proposals: int) -> Pair | None:
-    """A pair on which the law costs more than on any of `pairs`, if one is met; else None.
+    """A pair with a larger epsilon than any of `pairs`, if the search finds one; else None.
 
-    Climbs: a proposal near the worst pair so far, or one time in four near one of `pairs`, is
-    kept if it is no better than the worst. The same proposals every time.
+    The search climbs: a proposal near the worst pair so far, or one time in four near one of
+    `pairs`, is kept if it is no better than the worst. The proposals are the same in every run.
 
     Parameters
     ----------
     mechanism : Auditable
         One with a method ``nearby(pair, generator)``, which returns neighbours near a pair; or one
         whose statistics are whole numbers, arrays of them or dataclasses of them, and then both
-        members of a pair are moved by the same whole number. They stay neighbours where the
+        members of a pair are shifted by the same whole number. They stay neighbours where the
         relation is about their difference; those that the mechanism refuses are left out.
     pairs : sequence of pairs
+        Neighbouring statistics to start from.
     delta : float
+        The delta, in [0, 1), at which epsilon is compared.
     proposals : int
+        How many pairs to evaluate.
 
     Raises
     ------

@@ -42,7 +42,7 @@ def bootstrap_epsilon(epsilon: float, n: int) -> float:
     Parameters
     ----------
     epsilon : float
-        What the mechanism costs for one replaced record of what it is applied to; at most 300.
+        The mechanism's epsilon, replace-one, on the data that it is applied to; at most 300.
     n : int
         Records, and draws with replacement. Public.
 

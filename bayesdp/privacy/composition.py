@@ -41,8 +41,8 @@ def shared(budget: float, times: int) -> float:
 def one_of(declared: Any, copies: Any) -> Any:
     """Scale a declaration down to one of `copies` independent outputs, at a share of the cost.
 
-    Together they keep the declared epsilon and delta by basic composition. What is declared by
-    probabilities, without an epsilon, stays as it is: each of its copies costs.
+    The copies together keep the declared epsilon and delta by basic composition. A declaration by
+    probabilities, without an epsilon, is returned as it is, and each copy then costs its own.
     """
     times = check_at_least_one("copies", copies)
     costs = {name: getattr(declared, name, None) for name in ("epsilon", "delta")}
@@ -78,8 +78,8 @@ def one_record_moves(
     Parameters
     ----------
     within, addition, removal : sequences of float, one element per part
-        Largest log ratio of an output's probability after against before: a record of the
-        part has another value; joins it; leaves it.
+        Largest log ratio of an output's probability after a change to that before it, where a
+        record of the part takes another value; joins the part; leaves it.
     """
     cost = max(within)
     if len(within) == 1:

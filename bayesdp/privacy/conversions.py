@@ -138,7 +138,7 @@ def zcdp_from_epsilon_delta(epsilon: float, delta: float) -> float:
 
 
 def renyi_to_epsilon(alpha: float, renyi_epsilon: float, delta: float) -> float:
-    """Epsilon of a release whose Renyi divergence of order alpha > 1 is at most renyi_epsilon."""
+    """Convert (alpha, renyi_epsilon)-Renyi DP, alpha > 1, to the epsilon of (epsilon, delta)-DP."""
     if not is_number(alpha) or not 1 < alpha < math.inf:
         raise InvalidInput(f"alpha is {quoted(alpha)}; it must be a finite number above 1")
     renyi_epsilon, delta = _at_least_zero("renyi_epsilon", renyi_epsilon), check_delta(delta)
@@ -251,8 +251,8 @@ def _size(terms: Sequence[float]) -> float:
 def _least(function: Callable[[float], float]) -> float:
     """Minimize a function by golden-section search over the logarithm of alpha - 1.
 
-    For a function with one valley; where two values are equal, as where both overflow, it is
-    to their left.
+    The function has a single minimum; where two values are equal, as where both overflow, the
+    minimum lies to their left.
     """
     low, high = -345.0, 690.0  # up to where exp, and its square at the left, are floats
     one, two = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)

@@ -1,4 +1,4 @@
-"""Guarantees: what a release promises, and how sure that is."""
+"""Guarantees: what a release promises, and how certain that is."""
 
 import decimal
 import math
@@ -33,9 +33,9 @@ class Guarantee:
     epsilon, delta : float
         epsilon in [0, inf], delta in [0, 1].
     neighbours : Neighbours
-        The relation; or its name.
+        The neighbouring relation, or its name.
     strength : Strength
-        How sure it is; or its name.
+        How certain the promise is, or the strength's name.
     assumptions : tuple of str
         What must hold for the promise to hold, in words for the reader of a report.
     source : str
@@ -107,7 +107,7 @@ def check_strength(strength: str) -> Strength:
 
 
 def shown_up(value: float, digits: int = 6) -> str:
-    """Round `value` up to that many digits: a promise must not read better than it is."""
+    """Round `value` up to `digits` digits: a promise must not read better than it is."""
     shown = f"{value:.{digits}g}"
     if float(shown) < value * (1 - 1e-12):
         up = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Ledger:
-    """Budgets of datasets, and what was spent of each, in a database.
+    """Ledger of the privacy budgets of datasets and of what was spent, kept in a database.
 
     One name stands for one body of confidential data: two names for the same records are
     two budgets. Only budgets, promises, and mechanisms with their public parameters are
@@ -90,10 +90,11 @@ class Ledger:
         delta : float
             At least 0, below 1.
         conversion_delta : float, optional
-            The part of delta that no release may take: it lets many small epsilons be charged
-            for less than their sum. From 0, for sums alone, to delta; by default half of it.
+            The part of delta that no release may spend: it is set aside so that many small
+            epsilons can be charged less than their sum. From 0, for plain sums, to delta; by
+            default half of delta.
         neighbours : {"add_remove", "replace_one", "edge", "node"}
-            The relation that every promise about it is charged under.
+            The neighbouring relation under which every promise is charged.
 
         Raises
         ------
@@ -128,7 +129,7 @@ class Ledger:
             has written several that do, the exact one is meant, and only the first of them, in the
             order of their creation, is spent from.
         accept_unproved : bool
-            Whether spends made through it may be AS_PUBLISHED: claims that are false or
+            Whether guarantees AS_PUBLISHED may be spent through it: claims that are false or
             unproved, so that the total is no promise either.
 
         Raises
@@ -145,9 +146,9 @@ class Ledger:
         Parameters
         ----------
         heads : mapping of dataset to hash, optional
-            What an earlier `verify` returned and was kept elsewhere. Each must still be
-            in its dataset's history, or somebody has written another, consistent one, or
-            brought an old copy back.
+            The result of an earlier `verify`, kept elsewhere. Each hash must still be in its
+            dataset's history; if not, somebody has written another, consistent history, or
+            restored an old copy.
 
         Returns
         -------
@@ -175,7 +176,8 @@ class Ledger:
             if dataset not in chains or head not in chains[dataset].hashes:
                 raise LedgerCorrupted(
                     f"dataset {quoted(dataset)}: the hash given isn't in its history any more, so "
-                    "that was rewritten or is an old copy; restore it",
+                    "the history was rewritten or is an old copy; restore it from a backup that "
+                    "holds every spend",
                     dataset,
                     None,
                 )
@@ -219,14 +221,14 @@ class DatasetLedger:
         return left(chain.budget, chain.entries)
 
     def spent(self, delta: float | None = None) -> Guarantee:
-        """Return the guarantee of all releases together, no surer than the least sure of them.
+        """Return the joint guarantee of all releases; its strength is the weakest of theirs.
 
         Parameters
         ----------
         delta : float, optional
-            By default epsilon and delta are the sums of what was charged. Else the smallest
-            proved epsilon at this total delta, by `bdp.compose`: that of a sequence of
-            promises fixed beforehand. However they were chosen, the budget holds.
+            By default epsilon and delta are the sums of what was charged. Otherwise the smallest
+            proved epsilon at this total delta, by `bdp.compose`, which holds for promises that were
+            fixed beforehand. The budget holds however they were chosen.
         """
         chain = self._read()
         return together(chain.budget, chain.entries, delta)
@@ -246,20 +248,20 @@ class DatasetLedger:
         Parameters
         ----------
         guarantee : Guarantee
-            What the release will promise, from public inputs alone.
+            The release's promise, computed from public inputs alone.
         released : mapping, optional
             The mechanism's name and public parameters; nothing confidential.
         accept_unproved : bool
-            Whether a guarantee AS_PUBLISHED is taken.
+            Whether a guarantee AS_PUBLISHED is accepted.
 
         Raises
         ------
         BudgetExceeded
             If it costs more than is left.
         InvalidInput
-            If it promises nothing (as a seeded release), is under a relation that says
-            nothing about the dataset's, or is unproved and that isn't accepted; or the dataset's
-            name looks like that of an earlier one, whose budget is the one to spend.
+            If it promises nothing (as a seeded release does), is under a relation that doesn't
+            convert to the dataset's, or is AS_PUBLISHED and that isn't accepted; or if the
+            dataset's name looks like that of an earlier one, whose budget is the one to spend.
         LedgerCorrupted
             If the dataset's history isn't what was written.
         LedgerUnavailable

@@ -41,14 +41,14 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Budget of a dataset: all that may be spent, under which neighbouring relation.
+    """Budget of a dataset: all that may ever be spent, and under which neighbouring relation.
 
     Attributes
     ----------
     epsilon, delta : float
         All that may ever be spent.
     neighbours : Neighbours
-        The relation of every charge.
+        The neighbouring relation under which everything is charged.
     at : str
         UTC time, for people.
     conversion_delta : float
@@ -106,9 +106,9 @@ class Entry:
     released : mapping
         The mechanism's name and public parameters.
     at : str
-        UTC time by the clock of whoever spent; for people, never compared.
+        UTC time by the spender's clock; for people, never compared.
     hash : str
-        Of this entry and all before it.
+        The hash of this entry and all before it.
     """
 
     position: int
@@ -121,7 +121,7 @@ class Entry:
     hash: str = ""
 
     def body(self, dataset: str) -> str:
-        """The row that is written when it is spent."""
+        """The row that is written when the release is charged."""
         promise = self.guarantee
         return canonical(
             {
@@ -222,7 +222,7 @@ class Chain:
                 self.append(row)
         if known:
             raise self.corrupted(
-                len(self.hashes) - 1, "it was there a moment ago and is gone or another one now"
+                len(self.hashes) - 1, "it was read before, and has since been removed or replaced"
             )
 
     def check_end(self, count: int, head: str) -> None:
@@ -260,7 +260,7 @@ class Chain:
 
 
 def now() -> str:
-    """The UTC time, to the second, for people to read."""
+    """The current UTC time, to the second, for people to read."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -280,7 +280,7 @@ def canonical(value: Any) -> str:
     Raises
     ------
     InvalidInput
-        If the value isn't made of texts, finite numbers, booleans, None, lists and mappings.
+        If the value isn't made of strings, finite numbers, booleans, None, lists and mappings.
     """
     try:
         return json.dumps(

@@ -7,7 +7,7 @@ lock. `synchronous = EXTRA` is FULL and, under this journal, syncs the folder to
 that, a power cut could bring the journal back, and so the state before the spend.
 
 PostgreSQL: a server that doesn't sync commits is refused, and a session that doesn't is
-told to.
+set to.
 
 Every transaction opens its own connection: nothing is shared with a forked process, no
 stale connection is met, and no deleted file is written to.
@@ -91,7 +91,8 @@ class Database:
         Raises
         ------
         LedgerUnavailable
-            If the database fails; nothing is written then, unless it failed while confirming.
+            If the database fails; nothing was written then, unless it failed while it confirmed the
+            commit.
         """
         options: dict[str, Any] = {"bayesdp_write": write}
         if not (write or self._is_file):
@@ -120,7 +121,7 @@ class Database:
             self._path.touch(exist_ok=True)
         except OSError as error:
             raise LedgerUnavailable(
-                f"the ledger {self.name} can't be made ({error.strerror}); choose another place"
+                f"the ledger {self.name} can't be created ({error.strerror}); choose another place"
             ) from error
 
 

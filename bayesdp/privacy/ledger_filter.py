@@ -132,7 +132,7 @@ def keeps(budget: Budget, events: Sequence[Charge | Entry]) -> bool:
 def left(budget: Budget, events: Sequence[Charge | Entry]) -> Cost:
     """The largest epsilon and the largest delta that one more release may cost.
 
-    One that promises no rho of its own: a smaller rho may let a larger epsilon pass.
+    The release is assumed to promise no rho of its own; a smaller rho may admit a larger epsilon.
     """
     epsilon = composition.left(budget.epsilon, [event.epsilon for event in events])
     if budget.conversion_delta > 0:

@@ -31,7 +31,7 @@ def check_name(dataset: Any) -> str:
     name = normal(dataset) if isinstance(dataset, str) else ""
     if not 0 < len(name) <= _LONGEST or not name.isprintable():
         raise InvalidInput(
-            f"dataset is {quoted(dataset)}; it must be a text of 1 to {_LONGEST} printable "
+            f"dataset is {quoted(dataset)}; it must be a string of 1 to {_LONGEST} printable "
             "characters"
         )
     return name

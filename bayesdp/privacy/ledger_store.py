@@ -24,7 +24,7 @@ VERSION = 1
 """The version of the tables that this bayesdp writes."""
 
 MIGRATIONS: dict[int, Callable[[Connection], None]] = {}
-"""What turns the tables of a version into those of the next; run within one transaction."""
+"""Statements that turn a version's tables into those of the next, within one transaction."""
 
 _metadata = sa.MetaData()
 _ledger = sa.Table(
@@ -92,7 +92,7 @@ class Store:
         InvalidInput
             If they are of a newer version, or the file's folder doesn't exist.
         LedgerCorrupted
-            If they are of a version that there never was.
+            If they are of a version that never existed.
         LedgerUnavailable
             If the database can't be reached.
         """
@@ -160,7 +160,7 @@ class Store:
         chain : Chain
             Brought up to what is stored first, under the dataset's lock.
         decide : function
-            Called then; the new row's body. What it raises leaves everything as it was.
+            Called under that lock; returns the new row's body. If it raises, nothing is changed.
         """
         with self._database.transaction(write=True) as connection:
             self._catch_up(connection, chain, lock=True)
@@ -196,7 +196,8 @@ class Store:
         if row is None or row.seal != seal(row.datasets, row.head) or facts != row[2:4]:
             raise LedgerCorrupted(
                 f"the list of datasets in {self.name} was changed: it names "
-                f"{[chain.dataset for chain in chains]}, which isn't what was written; restore it",
+                f"{[chain.dataset for chain in chains]}, which isn't what was written; restore it "
+                "from a backup that holds every spend",
                 None,
                 None,
             )
@@ -225,7 +226,12 @@ def _version(connection: Connection, where: str) -> int | None:
         return None
     version = connection.execute(sa.select(_ledger.c.version)).scalar()
     if version is None:
-        raise LedgerCorrupted("the ledger's own row is missing; restore it", None, None)
+        raise LedgerCorrupted(
+            f"the own row of the ledger {where} is missing; restore it from a backup that holds "
+            "every spend",
+            None,
+            None,
+        )
     _check_version(version, where)
     return int(version)
 

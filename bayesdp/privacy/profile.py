@@ -39,15 +39,15 @@ class Profile:
     Attributes
     ----------
     divergence : callable
-        delta at a finite epsilon >= 0, with a relative error below 1e-10; or at one that is off by
-        one part in 10^15, which matters where delta vanishes.
+        delta at a finite epsilon >= 0, with a relative error below 1e-10; or delta at an epsilon
+        that is off by one part in 10^15, which matters where delta vanishes.
     pure_epsilon : float
         The smallest epsilon with delta(epsilon) = 0; inf if there is none.
     limit : float
-        What delta tends to as epsilon grows: the largest probability of an output that
-        the neighbour can't give.
+        The limit of delta as epsilon grows: the largest probability of outputs that the
+        neighbour can't give.
     why : str
-        Why there is no better promise, for a reader; empty where there is nothing to say.
+        Why there is no better promise, in words; empty where there is nothing to explain.
     """
 
     divergence: Callable[[float], float]
@@ -63,7 +63,7 @@ class Profile:
         return max(SMALLEST, round_up(self.divergence(epsilon * _LOWER)))
 
     def epsilon(self, delta: float) -> float:
-        """The tight epsilon at delta in [0, 1), rounded up; inf where none is enough."""
+        """The tight epsilon at delta in [0, 1), rounded up; inf where no epsilon is enough."""
         delta = check_delta(delta)
         if delta == 0:
             return self.pure_epsilon
@@ -79,18 +79,17 @@ class Profile:
     def pld(self, interval: float | None = None) -> Any:
         """A dominating privacy loss distribution, for composition: one of dp_accounting.
 
-        delta is read at up to 251 epsilons from 0 to where it is within 1e-20 of its limit, or
+        delta is evaluated at up to 251 epsilons from 0 to where it is within 1e-20 of its limit, or
         to the pure epsilon; neighbours are symmetric, so that
         delta(-epsilon) = 1 - exp(-epsilon) + exp(-epsilon) delta(epsilon) gives as many more.
-        Through these points goes the largest profile there is, linear in exp(epsilon) between
-        them (Doroshenko et al. 2022, "connect the dots"); what lies beyond the last is taken for an
-        infinite loss.
+        The largest profile through these points is linear in exp(epsilon) between them (Doroshenko
+        et al. 2022, "connect the dots"); the mass beyond the last counts as an infinite loss.
 
         Parameters
         ----------
         interval : float, optional
-            The losses are multiples of it, for use with other distributions of dp_accounting;
-            by default it is chosen so that all points are neighbours on the grid.
+            Step of the grid of losses, for use with other distributions of dp_accounting; by
+            default it is chosen so that all points are neighbours on the grid.
 
         Returns
         -------
@@ -124,11 +123,11 @@ def symmetric_pld(interval: float, places: NDArray[np.int64], deltas: NDArray[np
     Parameters
     ----------
     interval : float
-        The losses are multiples of it.
+        Step of the grid of losses.
     places : ndarray of int
-        Ascending multiples of it, from 0 on.
+        Epsilons in units of `interval`, ascending from 0.
     deltas : ndarray
-        Upper bounds of the profile there.
+        Upper bounds of the profile at those epsilons.
     """
     from dp_accounting.pld import pld_pmf, privacy_loss_distribution
 
@@ -143,7 +142,7 @@ def symmetric_pld(interval: float, places: NDArray[np.int64], deltas: NDArray[np
 
 
 def of_a_function(what: str) -> Profile:
-    """The profile of a function of the data that isn't constant: no promise at all."""
+    """The profile of a non-constant function of the data, released exactly: no promise at all."""
     return Profile(
         lambda epsilon: 1.0,
         math.inf,
@@ -216,9 +215,9 @@ def half_line(scale: float, furthest: float) -> tuple[NDArray[np.float64], NDArr
     Parameters
     ----------
     scale : float
-        Where the integrand lives.
+        Typical size of the y at which the integrand matters.
     furthest : float
-        Beyond it the integrand is negligible.
+        A y beyond which the integrand is negligible.
     """
     last = max(4.0, math.log(furthest / scale) + 0.1)
     t = np.arange(-4.6, last, _STEP)
@@ -236,7 +235,7 @@ def smallest_satisfying(
 ) -> float:
     """The smallest x in [least, largest] with function(x) <= target, for a decreasing function.
 
-    The returned x does satisfy it, and exceeds the root by about one part in 10^12.
+    The returned x does satisfy the condition, and exceeds the root by about one part in 10^12.
 
     Parameters
     ----------
@@ -247,12 +246,12 @@ def smallest_satisfying(
     start : float
         A first guess, positive, within the range.
     least, largest : float
-        Ends of the range; a finite `largest` is known to satisfy.
+        Ends of the range; a finite `largest` is known to satisfy the condition.
 
     Returns
     -------
     float
-        `least` if it satisfies, and inf if no finite float does.
+        `least` if it satisfies the condition, and inf if no finite float does.
     """
 
     def excess(x: float) -> float:
@@ -328,10 +327,11 @@ def pure_profile(epsilon: float, copies: int, total: float | None = None) -> Pro
     Parameters
     ----------
     epsilon : float
-        Of one copy, rounded up.
+        The epsilon of one copy, rounded up.
     copies : int
+        Number of copies, at least 1.
     total : float, optional
-        The pure epsilon of all, where it is known better than copies * epsilon, rounded up.
+        The pure epsilon of all copies, rounded up, where it is known to be below copies * epsilon.
     """
     whole = repeated(epsilon, copies) if total is None else total
     return Profile(lambda at: composed_pure(epsilon, copies, at), whole)

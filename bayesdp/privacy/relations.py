@@ -40,7 +40,7 @@ def convert(guarantee: Guarantee, neighbours: Neighbours) -> Guarantee:
     Raises
     ------
     InvalidInput
-        If it says nothing there.
+        If the guarantee doesn't convert to that relation.
     """
     refuse_distributional(guarantee, "a conversion between neighbouring relations")
     if guarantee.neighbours is neighbours:

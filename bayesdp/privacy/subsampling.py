@@ -58,16 +58,17 @@ SCHEMES = {
 
 
 def subsampled(guarantee: Guarantee, *, rate: float, scheme: str = "poisson") -> Guarantee:
-    """The promise of a release from a secret random sample; the module has the proof.
+    """Return the promise of a release from a secret random sample; the module has the proof.
 
     Parameters
     ----------
     guarantee : Guarantee
-        What the release promises about the records of the sample.
+        The promise of the release about the records of the sample.
     rate : float
         In (0, 1]: the probability that a record enters (poisson), or m/n (without_replacement).
     scheme : {"poisson", "without_replacement"}
-        How the sample is drawn: under add_remove or under replace_one.
+        How the sample is drawn; the first needs a guarantee under add_remove, the second one under
+        replace_one.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """The border: what crosses from the curator to the analyst, and nothing else.
 
-Names are loaded when first used; where each lives is in `__init__.pyi`.
+Names are loaded when first used; `__init__.pyi` says where each lives.
 """
 
 from bayesdp import lazy as _lazy

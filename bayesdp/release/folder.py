@@ -105,7 +105,7 @@ def _manifest(release: Written, sha256: str) -> Manifest:
 
 
 def _check_promise(release: Written, manifest: Manifest, folder: Path) -> None:
-    """Compare what is written with what the mechanisms give; the wording may differ."""
+    """Compare the promise in the manifest with the mechanisms' own; the wording may differ."""
     written, true = manifest.guarantee, _promise(release)
     if written is None and true is None:
         return

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def frames(parts: Sequence[Part], variable: str, by: str | None) -> list[pd.DataFrame]:
-    """Tabulate a release's outputs, one DataFrame a copy; see `Release.to_frames`."""
+    """Tabulate a release's outputs, one DataFrame for each copy; see `Release.to_frames`."""
     import pandas as pd
 
     made = []
@@ -32,6 +32,6 @@ def frames(parts: Sequence[Part], variable: str, by: str | None) -> list[pd.Data
 
 
 def listed(part: Part) -> dict[str, list[Any]]:
-    """The encoded outputs as lists, a name a column."""
+    """The encoded outputs as lists, one for each column name."""
     encoded = part.mechanism.encode(part.outputs)
     return {name: np.asarray(column).tolist() for name, column in encoded.items()}

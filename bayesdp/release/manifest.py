@@ -17,7 +17,7 @@ FORMAT: Final = "bayesdp-release"
 VERSION: Final = 2
 
 STUMBLES: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What code that was written for sound values may raise at others."""
+"""Errors that code written for sound values may raise for others."""
 
 Label = bool | str | int | float | None
 Origin = Literal["bayesdp", "elsewhere"]
@@ -56,7 +56,7 @@ class MechanismEntry(_Strict):
         Raises
         ------
         InvalidRelease
-            If the name is unknown or the parameters aren't its own or out of range.
+            If the name is unknown, or the parameters aren't the mechanism's or are out of range.
         """
         made = mechanism_named(self.name)
         expected = {field.name for field in dataclasses.fields(made)}
@@ -126,16 +126,16 @@ class OutputsEntry(_Strict):
 
 
 class SealEntry(_Strict):
-    """A hash of all else in the manifest, and with a key its signature (`manifest_text`)."""
+    """A hash of everything else in the manifest, and its signature if it has a key."""
 
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
     hmac_sha256: str | None = Field(pattern="^[0-9a-f]{64}$")
 
 
 class Manifest(_Strict):
-    """Everything a release folder says of itself.
+    """Everything that a release folder says of itself.
 
-    Version 1, before there was a seal, is read as it was.
+    Version 1, which had no seal yet, is read too.
     """
 
     format: Literal["bayesdp-release"] = FORMAT

@@ -1,4 +1,4 @@
-"""A manifest as text: read within bounds, and sealed by a hash, or by a key's signature.
+"""A manifest as text: parsed within bounds, and sealed by a hash or by a key's signature.
 
 The seal is over the manifest's canonical form: the JSON without its `seal`, with sorted keys, no
 spaces, ASCII alone, and the shortest numbers that read back exactly. It holds the hash of the
@@ -72,7 +72,7 @@ def check_key(key: bytes | None) -> bytes | None:
 
 
 def sealed(manifest: dict[str, Any], key: bytes | None = None) -> dict[str, Any]:
-    """A manifest with its seal: a hash, and with a key a signature (HMAC) of the same."""
+    """A manifest with its seal: a hash, and with a key also a signature (HMAC)."""
     content = _canonical(manifest)
     signature = None if key is None else hmac.digest(key, content, "sha256").hex()
     seal = {"sha256": hashlib.sha256(content).hexdigest(), "hmac_sha256": signature}
@@ -85,7 +85,7 @@ def check_seal(manifest: dict[str, Any], key: bytes | None, where: str) -> None:
     Raises
     ------
     InvalidRelease
-        If the hash is another one, or with a key, the signature is missing or another one.
+        If the hash doesn't match, or, with a key, the signature is missing or doesn't match.
     """
     given: Any = manifest.get(SEAL)
     seal = given if isinstance(given, dict) else {}

@@ -22,11 +22,11 @@ class Part:
 
 
 class Written(Protocol):
-    """A release as its folder sees it; `Release` is one, and knows of folders in turn."""
+    """Protocol of a release as its folder sees it; `Release` satisfies it."""
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """One a group."""
+        """The parts, one for each group."""
 
     @property
     def variable(self) -> str:
@@ -38,7 +38,7 @@ class Written(Protocol):
 
     @property
     def delta(self) -> float:
-        """Where the guarantee is stated."""
+        """The delta at which the guarantee is stated."""
 
     @property
     def origin(self) -> Origin:

@@ -1,4 +1,4 @@
-"""A release: its parts, what they promise together, and its way to a disk and back."""
+"""A release: its parts, their joint promise, and how it is saved and loaded."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ class Release:
     Attributes
     ----------
     parts : tuple of Part
-        One a group, or a single one whose group is None. The parts' records are disjoint.
+        One for each group, or a single one whose group is None. The parts' records are disjoint.
     variable : str
-        What was counted, for tables and reports.
+        Name of the variable that was counted, for tables and reports.
     by : str or None
-        What the groups are groups of.
+        Name of the grouping variable.
     delta : float
-        Where the guarantee is stated, in [0, 1). Pure mechanisms need none; one that has a
-        privacy profile promises the smallest epsilon that it has at this delta.
+        The delta, in [0, 1), at which the guarantee is stated. Pure mechanisms need none; one that
+        has a privacy profile promises its smallest epsilon at this delta.
     origin : {"bayesdp", "elsewhere"}
         Whether a synthesizer of this package drew the outputs.
     reproducible : bool
-        Whether they were drawn from a seeded generator, and so promise nothing.
+        Whether the outputs were drawn from a seeded generator, and so promise nothing.
 
     Raises
     ------
@@ -93,20 +93,20 @@ class Release:
         variable: str = "value",
         delta: float = 0.0,
     ) -> Release:
-        """A release made elsewhere, from its mechanism and its outputs.
+        """Make a release from a mechanism and its outputs, which were drawn elsewhere.
 
         Parameters
         ----------
         mechanism : Mechanism or Declared
-            How each output was randomised, with its public parameters. What is declared without
-            the data's shape, as `bdp.synthesizers.EdgeFlipSynthesizer(epsilon=3.0)`, takes it from
-            the first output.
+            How each output was randomised, with its public parameters. A declaration without the
+            data's shape, such as `bdp.synthesizers.EdgeFlipSynthesizer(epsilon=3.0)`, takes the
+            shape from the first output.
         outputs : sequence
             One output per copy.
         variable : str
-            What was counted.
+            Name of the variable that was counted.
         delta : float
-            Where the guarantee is stated, in [0, 1).
+            The delta, in [0, 1), at which the guarantee is stated.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class Release:
         delta: float = 0.0,
         origin: Origin = "elsewhere",
     ) -> Release:
-        """A release of disjoint groups, from each label's mechanism and outputs."""
+        """Make a release of disjoint groups from each label's mechanism and outputs."""
         return cls(
             tuple(
                 Part(
@@ -164,7 +164,7 @@ class Release:
 
     @property
     def outputs(self) -> tuple[Any, ...]:
-        """The copies of a release without groups."""
+        """The outputs, one for each copy, of a release without groups."""
         return self._only.outputs
 
     @property
@@ -191,7 +191,7 @@ class Release:
     def guarantee(self) -> AnyGuarantee:
         """The guarantee of all outputs together about the confidential data.
 
-        Composed over the groups by `joint_guarantee`; a seeded release promises nothing. Of an
+        Composed over the groups by `joint_guarantee`; a seeded release promises nothing. For an
         exact statistic it is a `bdp.distributional.DistributionalGuarantee`.
         """
         mechanisms = [part.mechanism for part in self.parts]
@@ -216,11 +216,11 @@ class Release:
         return promise
 
     def to_frames(self) -> list[pd.DataFrame]:
-        """The synthetic records, or the released numbers, one DataFrame a copy.
+        """Return the synthetic records, or the released numbers, as one DataFrame for each copy.
 
-        Columns `variable` and, where there are groups, `by`; a mechanism of whole tables has its
-        own instead of `variable`. The order of the rows says nothing: groups in their order, and
-        sorted within each.
+        Columns are `variable` and, where there are groups, `by`; a mechanism of whole tables has
+        its own columns instead of `variable`. The order of the rows carries no information: groups
+        are in their order, and rows are sorted within each.
         """
         from bayesdp.release.frames import frames
 
@@ -240,26 +240,26 @@ class Release:
     def save(self, folder: str | Path, *, force: bool = False, key: bytes | None = None) -> Path:
         """Write the release as a folder: `manifest.json` and `outputs.parquet`.
 
-        The folder appears whole or not at all, whenever the process is killed. The manifest holds
-        a hash of itself and of the table, which finds damage and hasty edits; whoever edits it on
-        purpose can compute another. A signature can't be made without its key.
+        The folder appears whole or not at all, even if the process is killed. The manifest holds
+        a hash of itself and of the table, which reveals damage and careless edits; whoever edits it
+        on purpose can compute a new hash. A signature can't be made without its key.
 
         Parameters
         ----------
         folder : path
-            Must not exist, unless `force`, which replaces an older release.
+            Where to write it. It must not exist, unless `force` is true.
         force : bool
-            Whether an older release there is replaced.
+            Whether to replace an older release there.
         key : bytes, optional
-            A secret, at least 16 bytes, as ``secrets.token_bytes(32)``, to sign the release with
-            (HMAC-SHA256). Who has it can check a release by it, and also sign one.
+            A secret of at least 16 bytes, for example ``secrets.token_bytes(32)``, to sign the
+            release with (HMAC-SHA256). Anybody who has it can check releases, and also sign them.
 
         Raises
         ------
         ReleaseExists
             If the folder exists; with `force`, if it isn't a release.
         InvalidInput
-            If `key` is no such secret.
+            If `key` isn't such a secret.
         """
         from bayesdp.release.folder import write
 
@@ -272,10 +272,10 @@ class Release:
         Parameters
         ----------
         folder : path
-            As `save` wrote it, in this or an older version of the format.
+            A folder written by `save`, in this or an older version of the format.
         key : bytes, optional
-            That the release must be signed with. Without, its hash is checked alone, which anybody
-            who changes a release can compute anew; one of version 1 has none.
+            The key that the release must be signed with. Without it only the hash is checked, which
+            anybody who changes a release can compute anew; a release of version 1 has no hash.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The table of a release's outputs: one row or more a copy, in plain columns."""
+"""The table of a release's outputs: one row or more for each copy, in plain columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EXPANSION = 1 << 12  # of a compressed page
 
 
 def write_table(parts: Sequence[tuple[Mechanism, Sequence[Any]]]) -> bytes:
-    """Parquet of each part's mechanism and outputs; column `part` numbers them from 0."""
+    """Write each part's outputs as Parquet bytes; the column `part` numbers the parts from 0."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -35,13 +35,13 @@ def write_table(parts: Sequence[tuple[Mechanism, Sequence[Any]]]) -> bytes:
 
 
 def read_table(data: bytes, where: str) -> Columns:
-    """The columns of a Parquet file of numbers, truth values and texts.
+    """Read the columns of a Parquet file of numbers, booleans and strings.
 
-    A missing text or truth value is None, as of a node whose attribute isn't known; numbers are
+    A missing string or boolean is None, e.g. for a node whose attribute isn't known; numbers are
     never missing.
 
-    What the file says of its own size is looked at before anything is read, so that a small file
-    doesn't take all memory.
+    The size that the file declares is checked before anything is read, so that a small file can't
+    take all memory.
 
     Raises
     ------
@@ -70,12 +70,12 @@ def read_table(data: bytes, where: str) -> Columns:
 
 
 def split_table(columns: Columns, parts: int, copies: int, where: str) -> Iterator[Columns]:
-    """The columns of each part, whose copies are numbered from 0.
+    """Split the columns by part; each part's copies are numbered from 0.
 
     Raises
     ------
     InvalidRelease
-        If rows belong to no part, or a part has other copies.
+        If rows belong to no part, or a part has other copies than the manifest says.
     """
     for name in ("part", "copy"):
         if name not in columns or columns[name].dtype.kind not in "iu":
@@ -151,7 +151,7 @@ def _may_be_missing(kind: Any) -> bool:
 def _values(column: Any) -> NDArray[Any]:
     """An Arrow array as NumPy's, where a missing value is None.
 
-    Not by Arrow's own `to_numpy`, which imports pandas, as its `fill_null` does.
+    Arrow's own `to_numpy` isn't used, as it imports pandas, and so does its `fill_null`.
     """
     import pyarrow as pa
     import pyarrow.types as types

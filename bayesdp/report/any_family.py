@@ -42,7 +42,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class PosteriorSummary:
-    """All numbers of a report on any family; as `bayesdp.report.summary.Summary` where alike.
+    """All numbers of a report on any family, named as in `bayesdp.report.summary.Summary`.
 
     `parts` are the groups' labels, `mechanisms` their mechanisms' names.
     """
@@ -68,9 +68,9 @@ def summarize_posterior(idata: Any, release: Release, *, level: float = 0.95) ->
     Parameters
     ----------
     idata : arviz.InferenceData
-        What a model's `fit` returned for `release`, or a copy read from netCDF.
+        The result of a model's `fit` to `release`, or a copy read from netCDF.
     release : Release
-        What was released.
+        The release that was fitted.
     level : float
         Level of all intervals, in (0, 1).
 

@@ -1,4 +1,4 @@
-"""An axis: its range, its ticks, and where a value lies on it."""
+"""An axis: its range, its ticks, and the positions of values on it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Axis:
         return not self.low <= value <= self.high
 
     def text(self, tick: float) -> str:
-        """A tick's label: no more decimals than tell it from its neighbours."""
+        """A tick's label, with just enough decimals to tell it from its neighbours."""
         step = self.ticks[1] - self.ticks[0] if len(self.ticks) > 1 else self.high - self.low
         if self.proportions:
             decimals = max(0, math.ceil(-math.log10(100 * step) - 1e-9))
@@ -42,18 +42,18 @@ class Axis:
 def axis_over(
     values: Iterable[float], *, steps: int = 3, snap: bool = True, proportions: bool = True
 ) -> Axis:
-    """An axis that shows all values, inside [0, 1] if they are proportions.
+    """Make an axis that shows all values, inside [0, 1] if they are proportions.
 
     Parameters
     ----------
     values : iterable of float
-        What is drawn. Proportions outside [0, 1] are cut.
+        The values to show. Proportions outside [0, 1] are cut.
     steps : int
-        At least so many steps between ticks fit; they are 1, 2 or 5 times a power of ten.
+        Smallest number of steps between ticks, which are 1, 2 or 5 times a power of ten.
     snap : bool
         Whether the axis is extended to the ticks around the values.
     proportions : bool
-        Whether they are.
+        Whether the values are proportions.
     """
     least, most = (0.0, 1.0) if proportions else (-math.inf, math.inf)
     inside = [min(max(value, least), most) for value in values]

@@ -23,15 +23,15 @@ class Computation:
     Attributes
     ----------
     engine, reason : str
-        Which engine ran, and why.
+        The engine that ran, and why it was chosen.
     versions : tuple of (name, version)
-        Of the software that drew.
+        Versions of the software that drew.
     chains, draws : int
         Number of chains, and of draws in each.
     independent : bool
         Whether the draws are independent, so that there is nothing to diagnose.
     divergences : int or None
-        Divergent transitions; None where none were recorded.
+        Number of divergent transitions; None where they weren't recorded.
     problems : tuple of str
         Failed checks in words; empty if every check passed.
     """
@@ -47,12 +47,12 @@ class Computation:
 
 
 def sampling_of(idata: Any, draws: NDArray[np.float64]) -> list[Sampling]:
-    """Assess how well the posterior draws were sampled, one element a number.
+    """Assess how well the posterior was sampled, with one element for each number.
 
     Parameters
     ----------
     idata : arviz.InferenceData
-        Says which engine ran.
+        A fit, whose attrs name the engine that ran.
     draws : ndarray, shape (chains, draws, numbers)
     """
     one = _of_independent if attribute(idata, "engine") in INDEPENDENT else sampling_of_chains
@@ -64,15 +64,15 @@ def _of_independent(x: NDArray[np.float64]) -> Sampling:
 
 
 def computation_of(idata: Any, sampling: Sequence[Sampling], *, of: str = "groups") -> Computation:
-    """Describe the computation of `idata`, with what speaks against it.
+    """Describe the computation of `idata`, with reasons to doubt it.
 
     Parameters
     ----------
     idata : arviz.InferenceData
     sampling : sequence of Sampling
-        One element a number.
+        Diagnostics, one for each number.
     of : str
-        What the numbers belong to.
+        The items that the numbers belong to, for example "groups".
     """
     engine = attribute(idata, "engine")
     stats = getattr(idata, "sample_stats", {})

@@ -1,4 +1,4 @@
-"""An explorer of a release: one page that computes its posterior anew as its settings are slid."""
+"""An explorer of a release: a page that recomputes its posterior as sliders change its settings."""
 
 from __future__ import annotations
 
@@ -51,36 +51,36 @@ def write_explorer(
     title: str | None = None,
     force: bool = False,
 ) -> Path:
-    """Write a page on which epsilon, copies, n and the released proportion can be slid.
+    """Write a page with sliders for epsilon, copies, n and the released proportion.
 
-    One HTML file, which needs no server, no network and no other file. It shows the exact posterior
-    of the proportion, the one that takes the copies for real, and the interval of Liu's combining
-    rule, first of the release as it is; then of one like it under other settings, computed in the
-    browser by the formulas of `BinomialModel` to about 10 digits. The page computes the release's
-    own numbers too, and says whether they agree with those computed here.
+    It is one HTML file, which needs no server, no network and no other file. It shows the exact
+    posterior of the proportion, the one that treats the copies as real data, and the interval of
+    Liu's combining rule: first for the release as it is, then for one like it under other settings,
+    computed in the browser by the formulas of `BinomialModel` to about 10 digits. The page computes
+    the release's own numbers too, and says whether they agree with those computed here.
 
     Parameters
     ----------
     release : Release
-        Of a proportion, or one in each group: copies by `BetaBinomialMechanism`, one
+        A release of a proportion, or of one in each group: copies by `BetaBinomialMechanism`, one
         `RandomizedResponseMechanism` of two categories, or a count with noise by
         `DiscreteLaplaceMechanism`, without bounds.
     out : path
-        The file to write. Must not exist, unless `force`.
+        The file to write. It must not exist, unless `force` is true.
     model : BinomialModel, optional
-        With the prior; and, where the release doesn't say it, the number of records: a single n,
-        as ``BinomialModel(n=range(500, 501))``, which the page can slide. Default: uniform prior.
+        The prior and, where the release doesn't say it, the number of records: a single n, such as
+        ``BinomialModel(n=range(500, 501))``, where the slider starts. Default: a uniform prior.
     level : float
         Level of all intervals, in (0, 1).
     title : str, optional
         Heading of the page. Default: made from the release's names.
     force : bool
-        Whether a file there is replaced.
+        Whether to replace a file there.
 
     Returns
     -------
     Path
-        Of the page.
+        The page's path.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def render_explorer(
 
 
 def _group(part: Part, release: Release, model: BinomialModel, level: float) -> dict[str, Any]:
-    """Describe a group for the page: public parameters, outputs, and numbers to check it by."""
+    """Describe a group for the page: public parameters, outputs, and numbers for its check."""
     reader = _reader_of(part.mechanism)
     if reader is None:
         raise InvalidInput(f"the release's mechanism is {quoted(part.mechanism.name)}; {TAKES}")
@@ -253,7 +253,7 @@ def _read_noise(release: Release, n: int, prior: Prior) -> Read:
 
 
 def _reader_of(mechanism: Any) -> Callable[[Release, int, Prior], Read] | None:
-    """Return what reads a mechanism's releases for the page; None of a law that it hasn't."""
+    """Return the reader of a mechanism's releases for the page, or None if it lacks the law."""
     noise, drawn = view_of(mechanism, NoiseView), view_of(mechanism, DrawnCountsView)
     if noise is not None:
         laplace = noise.cell.whole and noise.cell.noise.laplace

@@ -69,25 +69,25 @@ def write_report(
     Parameters
     ----------
     idata : arviz.InferenceData
-        What `BinomialModel().fit` returned for `release`, or a copy read from netCDF.
+        The result of a model's `fit` to `release`, or a copy read from netCDF.
     release : Release
-        What was released.
+        The release that was fitted.
     folder : path
-        Must not exist, unless `force`, which replaces an older report.
+        Folder to write. It must not exist, unless `force` is true.
     level : float
         Level of all intervals, in (0, 1).
     title : str, optional
         Heading of the page. Default: made from the release's names.
     reference : mapping of group label to float, or float, optional
-        True proportions, for public benchmark data only: drawn and stated as such. A float
+        True proportions, for public benchmark data only: the report shows them as such. A float
         for a release without groups.
     force : bool
-        Whether an older report may be replaced.
+        Whether to replace an older report there.
 
     Returns
     -------
     Path
-        Of the page.
+        The page's path.
 
     Raises
     ------
@@ -117,9 +117,9 @@ def render(summary: Summary, *, title: str | None = None) -> str:
     Parameters
     ----------
     summary : Summary
-        Its numbers.
+        The report's numbers.
     title : str, optional
-        Its heading.
+        The report's heading.
     """
     return render_page(
         "binomial.html",
@@ -181,7 +181,7 @@ def percent(share: float) -> str:
 
 
 def interval(estimate: Estimate) -> str:
-    """The bounds of an interval, in words that a screen reader takes as they are."""
+    """The bounds of an interval, in words for a screen reader."""
     if math.isnan(estimate.low):
         return "interval undefined"
     if estimate.low < -2 and estimate.high > 2:
@@ -190,7 +190,7 @@ def interval(estimate: Estimate) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number of a few significant digits; powers of ten only where it is huge or tiny."""
+    """A number with a few significant digits, and a power of ten only if it is huge or tiny."""
     if value == math.inf:
         return "infinity"
     if value != 0 and not 1e-4 <= abs(value) < 1e7:
@@ -223,7 +223,7 @@ def _title(summary: Summary | PosteriorSummary) -> str:
 
 
 def _label(group: Group) -> str:
-    """Write one sentence with all numbers of a group's chart, for those who don't see it."""
+    """Write one sentence with all numbers of a group's chart, for readers who don't see it."""
     parts = [f"{METHODS[e.method]}: {percent(e.estimate)}, {interval(e)}" for e in group.estimates]
     if group.reference is not None:
         parts.append(f"Reference: {percent(group.reference)}")

@@ -18,7 +18,7 @@ def label_of(part: Part) -> str:
 
 
 def attribute(idata: Any, name: str) -> str:
-    """Return what a fit wrote down about itself under a name, or raise InvalidInput."""
+    """Return one of a fit's attrs by its name, or raise InvalidInput."""
     attrs = {**getattr(idata.posterior, "attrs", {}), **idata.attrs}
     if name not in attrs:
         raise InvalidInput(
@@ -58,7 +58,7 @@ def check_draws(idata: Any, release: Release) -> NDArray[np.float64]:
     Raises
     ------
     InvalidInput
-        If `idata` is another family's or release's posterior, or lacks something.
+        If `idata` is another family's or release's posterior, or is incomplete.
     """
     check_fit(idata, release)
     if (family := attribute(idata, "family")) != "binomial":
@@ -96,7 +96,7 @@ def _aligned(p: Any, release: Release) -> NDArray[np.float64]:
 
 
 def check_reference(reference: Any, release: Release) -> dict[Any, float]:
-    """True proportions by group label; of a release without groups, by None.
+    """Return true proportions by group label, which is None for a release without groups.
 
     Raises
     ------

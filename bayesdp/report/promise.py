@@ -1,4 +1,4 @@
-"""Privacy promise of a release, and its meaning for an attacker's odds."""
+"""The privacy promise of a release, and its meaning for an attacker's odds."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from bayesdp.release import Release
 class Promise:
     """A guarantee and what it means for an attacker's odds.
 
-    `odds` is exp(epsilon), the most by which odds are multiplied; `belief` what a belief of
-    one half can become at most, exp(epsilon) / (1 + exp(epsilon)). Both hold for delta = 0.
+    `odds` is exp(epsilon), the largest factor by which odds can grow; `belief` is the largest
+    probability that one of a half can become, exp(epsilon) / (1 + exp(epsilon)). Both hold for
+    delta = 0.
     """
 
     guarantee: AnyGuarantee

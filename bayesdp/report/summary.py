@@ -54,25 +54,25 @@ class Group:
     Attributes
     ----------
     label : str
-        The group's, or "all records".
+        The group's label, or "all records".
     mechanism : str
-        Its name.
+        The mechanism's name.
     prior : tuple of two floats or None
-        The mechanism's, if it has one.
+        The mechanism's prior, if it has one.
     size : int
-        Records in a copy.
+        Number of records in a copy.
     n : int or None
-        Confidential records; None where that is confidential.
+        Number of confidential records; None where it is confidential.
     epsilon : float or None
-        Of all copies of this group alone; None where nothing is promised.
+        Epsilon of all copies of this group alone; None where nothing is promised.
     copies : tuple of float
         Proportion of ones in each copy.
     estimates : tuple of Estimate
-        One a method: "posterior", "naive" and, from two copies on, each of `RULES`.
+        One for each method: "posterior", "naive" and, from two copies on, each of `RULES`.
     reference : float or None
         The true proportion, if it was given.
     density : Density or None
-        None where there are too few distinct draws for a curve.
+        Densities; None where there are too few distinct draws for a curve.
     sampling : Sampling
         How well the posterior was sampled.
     """
@@ -123,9 +123,9 @@ def summarize(
     Parameters
     ----------
     idata : arviz.InferenceData
-        What `BinomialModel().fit` returned for `release`, or a copy read from netCDF.
+        The result of `BinomialModel().fit` to `release`, or a copy read from netCDF.
     release : Release
-        What was released.
+        The release that was fitted.
     level : float
         Level of all intervals, in (0, 1).
     reference : mapping of group label to float, or float, optional
@@ -216,7 +216,7 @@ def _inferred(
 def _combined(
     q: NDArray[np.float64], v: NDArray[np.float64], size_ratio: float, level: float
 ) -> Iterator[Estimate]:
-    """Estimates by the combining rules, none for a single copy."""
+    """Estimates by the combining rules; empty for a single copy."""
     if q.size < 2:
         return
     for rule in RULES:

@@ -1,4 +1,4 @@
-"""Counts of events by area, in groups or not, in the order of the expected ones."""
+"""Counts of events by area, with or without groups, in the order of the expected counts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Expected = tuple[tuple[Label, ...] | None, list[float]]
 
 
 def expected_by_group(given: Any) -> dict[Label, Expected]:
-    """Return each group's areas, where named, and expected counts; of None without groups."""
+    """Return each group's areas, where named, and expected counts; without groups, under None."""
     if isinstance(given, Mapping) and given and not any(map(is_number, given.values())):
         return {check_label(label): _expected(one) for label, one in given.items()}
     return {None: _expected(given)}
@@ -37,20 +37,23 @@ def counts_of_areas(
     Parameters
     ----------
     groups : mapping
-        As `expected_by_group` gives them. Public.
+        As returned by `expected_by_group`. Public.
     data, by
         As given to the synthesizer. Confidential: no message shows a value.
 
     Raises
     ------
     InvalidInput
-        If they aren't of these groups and areas.
+        If the data don't fit these groups and areas.
     """
     if isinstance(data, Scan):
         return _scanned(groups, data, by)
     if None in groups:
         if by is not None:
-            raise InvalidInput("by is given, but expected has no groups; give each group's")
+            raise InvalidInput(
+                "by is given, but expected has no groups; give expected as a mapping of each "
+                "group to its own"
+            )
         return {None: _counts(data, *groups[None])}
     if by is not None:
         if isinstance(data, Mapping):
@@ -111,7 +114,7 @@ def _expected(given: Any) -> Expected:
 
 
 def _counts(data: Any, areas: tuple[Label, ...] | None, expected: list[float]) -> NDArray[np.int64]:
-    """Count the events in each area, in the order of the expected ones."""
+    """Count the events in each area, in the order of the expected counts."""
     size = len(expected)
     if hasattr(data, "to_dict") and areas is not None and set(data.index) == set(areas):
         data = data.to_dict()

@@ -45,13 +45,13 @@ class Synthesizer:
 class RecordSynthesizer(Synthesizer):
     """Base of synthesizers of records, which release disjoint groups of them.
 
-    Its fields have `epsilon` and `copies`, and where it needs them `delta`, `public_n` and
-    `groups`. It writes
+    Among its fields are `epsilon` and `copies`, and where it needs them `delta`, `public_n` and
+    `groups`. It defines
 
-    - `tally`, sums over records in memory, which refuses those that it can't take;
-    - `add`, where two tallies don't add up by +, `count`, where its records aren't its `n`,
-      `empty`, where no records aren't an empty array, `statistic`, where what is released is made
-      of it, and `known`, where more than n is public of it;
+    - `tally`, sums over records in memory, which refuses records that it can't take;
+    - `add`, where + doesn't add two tallies; `count`, where a tally has no `n`; `empty`, where an
+      empty array isn't the data without records; `statistic`, where the tally isn't itself
+      released; and `known`, where more of it is public than n;
     - `mechanism`, by which a group is released, from public numbers alone,
 
     and inherits `release` and `guarantee`, with groups, batches, scans of files and a ledger.
@@ -68,15 +68,15 @@ class RecordSynthesizer(Synthesizer):
         def copies(self) -> int: ...
 
     def tally(self, records: Any) -> Any:
-        """Sums over confidential records, or InvalidInput that doesn't show them."""
+        """Compute sums over confidential records, or raise InvalidInput that doesn't show them."""
         raise NotImplementedError
 
     def add(self, one: Any, other: Any) -> Any:
-        """The tally of two disjoint sets of records together."""
+        """Add the tallies of two disjoint sets of records."""
         return operator.add(one, other)
 
     def count(self, tally: Any) -> int:
-        """The number of records that a tally is of: here its n."""
+        """The number of records in a tally: by default its n."""
         return int(tally.n)
 
     def empty(self) -> Any:
@@ -84,11 +84,11 @@ class RecordSynthesizer(Synthesizer):
         return self.tally(np.empty(0))
 
     def statistic(self, tally: Any) -> Any:
-        """The statistic that is released, from a tally: here the tally itself."""
+        """The statistic that is released, from a tally: by default the tally itself."""
         return tally
 
     def known(self, tally: Any) -> Any:
-        """The public part of a tally: here its number of records, or None if confidential."""
+        """The public part of a tally: by default its number of records, or None if confidential."""
         return self.count(tally) if self._field("public_n", True) else None
 
     def mechanism(self, known: Any, epsilon: float | None) -> Mechanism:
@@ -97,9 +97,9 @@ class RecordSynthesizer(Synthesizer):
         Parameters
         ----------
         known : int or None
-            Its number of records where that is public; or whatever else `known` says.
+            The group's number of records where that is public, or whatever else `known` returns.
         epsilon : float or None
-            None where the cost follows from other fields.
+            The group's privacy cost; None where it follows from other fields.
         """
         raise NotImplementedError
 
@@ -113,21 +113,21 @@ class RecordSynthesizer(Synthesizer):
     ) -> Release:
         """Draw the copies; with a ledger, only once their cost is recorded there for good.
 
-        Groups of records are disjoint, and each has copies of its own: all together cost what the
-        dearest does, and a little more where a record may move between two.
+        Groups of records are disjoint, and each has copies of its own: together they cost as much
+        as the most expensive group, and a little more where a record may change group.
 
         Parameters
         ----------
-        data : as `tally` takes it, or Scan
+        data : whatever `tally` takes, or Scan
             The confidential records, in memory or in files (`bdp.scan`).
         by : array_like, optional
-            Each record's group, as long as `data`.
+            Each record's group, of the length of `data`.
         variable : str, optional
-            Name of what was measured. Default: the Series' name, or "value".
+            Name of the measured variable. Default: the Series' name, or "value".
         ledger : DatasetLedger, optional
             The budget of these records, ``ledger.dataset("survey-2026")``. The data are
-            checked first, then the guarantee is spent, then the copies are drawn. What is
-            spent stays spent, even if this process is killed before the release is saved.
+            checked first, then the guarantee is charged, then the copies are drawn. A charge is
+            final, even if this process is killed before the release is saved.
 
         Returns
         -------
@@ -153,7 +153,7 @@ class RecordSynthesizer(Synthesizer):
         variable: str = "value",
         ledger: DatasetLedger | None = None,
     ) -> Release:
-        """Release tallies, of each group or of all records under None."""
+        """Release tallies: of each group, or of all records, whose label is None."""
         made = self.mechanisms({label: self.known(one) for label, one in tallies.items()})
         return publish_groups(
             {label: (made[label], self.statistic(one)) for label, one in tallies.items()},
@@ -175,10 +175,12 @@ class RecordSynthesizer(Synthesizer):
         return self.promise(self.sizes(n))
 
     def sizes(self, n: int | Mapping[Any, int] | None) -> dict[Any, int | None]:
-        """The public number of records of each group, or None of each if confidential."""
+        """The public number of records of each group, or None for each if confidential."""
         public = self._field("public_n", True)
         if n is None and public:
-            raise InvalidInput("n is missing; where it is public, the guarantee depends on it")
+            raise InvalidInput(
+                "n is missing; give it where it is public: the guarantee depends on it"
+            )
         labels = self._field("groups", None) or (None,)
         if isinstance(n, Mapping):
             sizes = {label: _checked_size(size) if public else None for label, size in n.items()}
@@ -187,7 +189,7 @@ class RecordSynthesizer(Synthesizer):
         return sizes
 
     def promise(self, known: Mapping[Any, Any]) -> Guarantee:
-        """The guarantee of a release of groups of which this is `known`."""
+        """The guarantee of a release of groups, from each one's public part."""
         made = list(self.mechanisms(known).values())
         return joint_guarantee(made, self.outputs, self._field("delta", 0.0))
 
@@ -198,18 +200,18 @@ class RecordSynthesizer(Synthesizer):
 
     @property
     def axes(self) -> Sequence[Axis]:
-        """Declared columns, which a file's are read as."""
+        """The declared columns, by whose types a file is read."""
         return ()
 
     def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Any]:
-        """The tally of each group's records, or of all under None.
+        """The tally of each group's records, or of all records, whose label is None.
 
         Parameters
         ----------
         data, by
             As for `release`.
         name : str
-            Of a column that has none.
+            Name of a column that has none.
         """
         public, groups = self._field("public_n", True), self._field("groups", None)
         self.check_by(data, by)
@@ -239,11 +241,11 @@ class RecordSynthesizer(Synthesizer):
             raise InvalidInput(f"by is {named}, but this synthesizer has no groups; leave it out")
 
     def mechanisms(self, known: Mapping[Any, Any]) -> dict[Label, Any]:
-        """One mechanism a group, from what is public alone, which together keep to `epsilon`.
+        """One mechanism for each group, from public numbers alone, together within `epsilon`.
 
         Where a record may change group, `joint_guarantee` charges its removal from one and its
-        addition to another, more than each group's part: the parts are then the largest that keep
-        to it, within one part in 10^12.
+        addition to another, which is more than one group's cost: each group's share is then the
+        largest that keeps within `epsilon`, to one part in 10^12.
         """
         budget = self._field("epsilon", None)
 

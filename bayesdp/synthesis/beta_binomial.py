@@ -25,25 +25,25 @@ class BetaBinomialSynthesizer(RecordSynthesizer):
     Parameters
     ----------
     epsilon : float, optional
-        Total privacy cost of all copies. The mechanism's prior is the smallest symmetric
-        one that keeps to it: size / (exp(epsilon / copies) - 1) for each parameter, and a
-        little more for groups between which a record may move.
+        Total privacy cost of all copies. The mechanism's prior is the smallest symmetric one
+        within it: size / (exp(epsilon / copies) - 1) for each parameter, and a little more for
+        groups between which a record may move.
     copies : int
         Number of independent copies; each gets epsilon / copies.
     size : int, optional
         Synthetic records per copy (per group). Default: the number of confidential
         records, which is possible only where that is public.
     prior : tuple of two floats, optional
-        The mechanism's prior (a, b), chosen without the data, instead of the one that
-        `epsilon` gives; may be asymmetric. The release reports its exact epsilon. With
-        `epsilon` too, a prior that costs more is refused.
+        The mechanism's prior (a, b), chosen without the data, instead of the one that follows
+        from `epsilon`; it may be asymmetric. The release reports its exact epsilon. If `epsilon`
+        is given too, a prior that costs more is refused.
     public_n : bool
         Whether the number of records (in each group) is public. If it is, it is written
-        into the release and not protected. If not, neither it nor a record's group shows,
+        into the release and not protected. If not, neither it nor a record's group is revealed,
         add/remove-one is protected like replace-one, and `size` must be given.
     groups : sequence of labels, optional
-        All groups there may be. Required for grouped data where n is confidential, since
-        which groups occur would otherwise depend on the data.
+        All groups that may occur. Required for grouped data where n is confidential, since
+        the groups released would otherwise depend on the data.
 
     Raises
     ------
@@ -72,15 +72,15 @@ class BetaBinomialSynthesizer(RecordSynthesizer):
         keep(self, size=check_size(self.size, self.public_n))
 
     def tally(self, records: Any) -> Count:
-        """Count records of 0 and 1, or take their Count."""
+        """Count records that are 0 or 1, or take their `Count` as it is."""
         if hasattr(records, "columns") and len(records.columns) == 1:  # of a scan, or a table
             records = records[records.columns[0]]
         return Count.of(records, empty=not self.public_n)
 
     def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Count]:
-        """The count of each group's records, or of all under None.
+        """The count of each group's records, or of all records, whose label is None.
 
-        `data` may also be a mapping of labels to a `Count` each.
+        `data` may also be a mapping of labels to `Count`s.
         """
         if not isinstance(data, Mapping):
             return super().tallies(data, by, name)
@@ -92,7 +92,7 @@ class BetaBinomialSynthesizer(RecordSynthesizer):
         )
 
     def mechanisms(self, known: Mapping[Any, Any]) -> dict[Label, BetaBinomialMechanism]:
-        """One mechanism a group; InvalidInput if the given prior costs more than epsilon."""
+        """One mechanism for each group; refuses a given prior that costs more than epsilon."""
         if self.prior is None:
             return super().mechanisms(known)
         made = {label: self.mechanism(n, None) for label, n in known.items()}

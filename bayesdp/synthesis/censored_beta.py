@@ -43,8 +43,8 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
 
     Records are modelled as Beta(lambda phi, lambda (1 - phi)); each one's log density is clipped
     to an interval around `center` that is epsilon / copies wide under add/remove-one and half as
-    wide under replace-one; (phi, lambda) is drawn, and then synthetic records
-    (`CensoredBetaMechanism`; Hu, Williams and Savitsky 2025, with an exact draw for their MCMC).
+    wide under replace-one; (phi, lambda) is drawn, and then synthetic records given it
+    (`CensoredBetaMechanism`; Hu, Williams and Savitsky 2025, with an exact draw instead of MCMC).
 
     Parameters
     ----------
@@ -53,25 +53,27 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
     copies : int
         Number of independent copies; each gets epsilon / copies.
     neighbours : {"add_remove", "replace_one"}
-        The relation that the promise is stated under.
+        The relation under which the promise is stated.
     center : float
         Centre of the interval, chosen without the data. Log densities below and above the
         interval count as its ends, so it should lie where most of them are.
     weights : None, array_like, callable or PublicWeights
-        What multiplies each record's log density before it is clipped, from 0 to 1000; None is 1.
-        A vector has one weight a record, in their order, and each must be its record's whatever the
-        others are: public, or a public function of the record. A callable is such a function; it
-        is called with one record at a time, an array of shape (1,), and returns one weight.
-        `PublicWeights` is one with nothing left to assume; the grid's manifest has its numbers.
+        Weights from 0 to 1000 that multiply each record's log density before it is clipped; None
+        means 1. A vector has one weight for each record, in their order, and none may depend on
+        other records: it must be public, or a public function of its own record. A callable is
+        such a function; it is called with one record at a time, an array of shape (1,), and
+        returns one weight. `PublicWeights` leaves nothing to be assumed, and the grid's manifest
+        holds its numbers.
     engine : {"grid", "stan", "pymc"}
-        How (phi, lambda) is drawn: exactly from a public grid, which is proved, or by NUTS, each
-        copy's the last of a chain of its own, and then the guarantee is conditional on exact draws.
+        How (phi, lambda) is drawn: exactly, from a public grid, so that the guarantee is proved; or
+        by NUTS, each copy from the last state of a chain of its own, so that the guarantee is
+        conditional on exact draws.
     prior_phi, prior_lambda, largest
         As for `CensoredBetaMechanism`.
     grid : tuple of two ints
-        The same; of the engine "grid" alone.
+        As for `CensoredBetaMechanism`; for the engine "grid" only.
     size : int
-        Synthetic records a copy, chosen without the data. It costs nothing.
+        Synthetic records in each copy, chosen without the data. It costs nothing.
 
     Raises
     ------
@@ -80,8 +82,8 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
 
     Notes
     -----
-    Weights fitted to the confidential records, as the papers' Censor_w, break the guarantee: one
-    record near 0 more changes the weights of all others, and moves the log ratio by hundreds.
+    Weights fitted to the confidential records, like the papers' Censor_w, break the guarantee: one
+    more record near 0 changes the weights of all others, and the log ratio by hundreds.
 
     Examples
     --------
@@ -129,7 +131,7 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
         Parameters
         ----------
         y : array_like or Scan
-            The confidential records, all in (0, 1); at least one, but for the engine "grid". A
+            The confidential records, all in (0, 1); at least one, unless the engine is "grid". A
             scan's column may be larger than memory; see the notes.
         by : None
             There are no groups.
@@ -138,16 +140,16 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
             the Series' name, or "value".
         ledger : DatasetLedger, optional
             The budget of these records, ``ledger.dataset("survey-2026")``. The data are
-            checked first, then the guarantee is spent, then the copies are drawn.
+            checked first, then the guarantee is charged, then the copies are drawn.
         size : int, optional
-            Synthetic records a copy, instead of the declared number.
+            Synthetic records in each copy, instead of the declared number.
 
         Raises
         ------
         InvalidInput
-            If the data are missing somewhere or not all in (0, 1), the weights don't fit
-            them, there is no room to sort them on disk, or if there is a ledger and the draws would
-            be seeded. Nothing is spent or drawn then.
+            If the data have missing values or aren't all in (0, 1), the weights don't fit them,
+            there is no room to sort them on disk, or there is a ledger and the draws would be
+            seeded. Nothing is spent or drawn then.
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         MissingDependency
@@ -158,12 +160,12 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
         Notes
         -----
         A scan's records, if 2^22 or more, are sorted in temporary files, which take 16 bytes a
-        record. Their owner alone can read them, and they are gone when this returns, or with the
-        process if it is killed; what they held isn't overwritten on the disk. They are in Python's
+        record. Only their owner can read them, and they are gone when this returns, or with the
+        process if it is killed; their contents aren't overwritten on the disk. They are in Python's
         folder for temporary files: set the environment variable TMPDIR to one where confidential
-        data may be, and which isn't itself in memory, as /tmp is on some systems. Memory holds a
-        batch, or a partition of a Dask DataFrame, and about 150 MB. To the last bit, the release is
-        that of the same records in memory.
+        data may be stored, and which isn't itself in memory, as /tmp is on some systems. Memory
+        holds a batch, or a partition of a Dask DataFrame, and about 150 MB. The release is, to the
+        last bit, that of the same records in memory.
 
         A vector of weights or a callable, and the engines "stan" and "pymc", need all records in
         memory, into which a scan's column is then read.
@@ -190,12 +192,12 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
         return self._chains.release(records, weights, self.size, variable, ledger)
 
     def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Any]:
-        """All records, checked, in memory or sorted on disk."""
+        """Check all records, in memory or sorted on disk."""
         self.check_by(data, by)
         return {None: self.tally(data)}
 
     def known(self, tally: Any) -> None:
-        """Nothing is public of the records that the mechanism follows from."""
+        """Return None: the mechanism follows from nothing that is public about the records."""
         return
 
     def mechanism(self, known: None, epsilon: Any) -> CensoredBetaMechanism:
@@ -219,7 +221,7 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
         Parameters
         ----------
         n : int, optional
-            Not needed: it is the same for any number of records.
+            Not needed: the guarantee is the same for any number of records.
         """
         if self.engine != "grid":
             return self._chains.mechanism(1, 1, "value").guarantee(copies=self.copies)
@@ -236,17 +238,17 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
     ) -> PseudoPosterior | az.InferenceData:
         """Return the law that (phi, lambda) is drawn from, for the curator's eyes only.
 
-        It is a function of the confidential records without any noise, and promises nothing. Those
-        of a scan stay on disk, as `release` says, for as long as it is there itself.
+        It is a function of the confidential records without any noise, and promises nothing. The
+        sorted records of a scan stay on disk, as `release` says, for as long as it exists.
 
         Parameters
         ----------
         y : array_like or Scan
             As for `release`.
         draws, chains, warmup : int
-            Of the engines "stan" and "pymc": draws of each chain after `warmup` of adaptation.
+            For the engines "stan" and "pymc": draws of each chain, after `warmup` of adaptation.
         seed : int, optional
-            For the same draws again; of these engines alone.
+            Seed of the draws; for these engines only.
 
         Returns
         -------
@@ -265,7 +267,7 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
         return self._chains.pseudo_posterior(*self._columns(statistic), sampling, seed)
 
     def tally(self, records: Any) -> Any:
-        """The records, checked; with weights that are attached to them, a pair."""
+        """Check the records; with weights attached to them, return a pair."""
         weighting = self._weighting
         if isinstance(records, Scan) and self.engine == "grid" and not isinstance(weighting, str):
             return stored(records.pieces(), weighting)
@@ -281,7 +283,7 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
         return records, check_weights(weights, records.size)
 
     def _columns(self, statistic: Any) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-        """Return records and weights, whatever these are made of; None for none."""
+        """Return the records, and their weights or None."""
         return with_weights(statistic, self._weighting)
 
     @property

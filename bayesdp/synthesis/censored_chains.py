@@ -68,7 +68,7 @@ class Chains:
         return clipping_interval(self.share, check_relation(self.neighbours), self.center, False)
 
     def mechanism(self, n: int, size: int, variable: str) -> CensoredPosteriorMechanism:
-        """Describe a release as a mechanism; n is in it under replace-one alone."""
+        """Describe a release as a mechanism, which holds n under replace-one only."""
         public = n if check_relation(self.neighbours) is Neighbours.REPLACE_ONE else None
         columns = ((variable, "number"),)
         return CensoredPosteriorMechanism(public, size, *self.interval, columns, engine=self.engine)
@@ -81,7 +81,7 @@ class Chains:
         variable: str,
         ledger: DatasetLedger | None,
     ) -> Release:
-        """Draw once a copy, each the last of a chain of its own, and records given it."""
+        """Draw each copy's parameters, the last state of its own chain, and records given them."""
         if self.engine == "pymc":
             return PosteriorSynthesizer(
                 self.model(y, variable),

@@ -31,7 +31,7 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Counts of records in all cells, shape (cells,). Confidential but for the cells."""
+    """Counts of records in all cells, shape (cells,). Confidential, except for the cells."""
 
     counts: NDArray[np.int64]
     axes: tuple[Axis, ...] | None
@@ -46,8 +46,8 @@ class Table:
 class TableSynthesizer(RecordSynthesizer):
     """Base of synthesizers of contingency tables, whose records may be given as counts.
 
-    Its fields have `categories`, `bounds`, `bins` and `outside`, which declare the cells, `zeros`
-    and `groups`. It writes `mechanism`, or `mechanisms`, from the `Cells` of each group.
+    Among its fields are `categories`, `bounds`, `bins` and `outside`, which declare the cells,
+    `zeros` and `groups`. It defines `mechanism`, or `mechanisms`, from the `Cells` of each group.
     """
 
     if TYPE_CHECKING:
@@ -74,28 +74,29 @@ class TableSynthesizer(RecordSynthesizer):
             The confidential records, as for `PerturbedHistogramSynthesizer`: the declared columns
             and no others.
         by : array_like, optional
-            Each record's group, as long as `data`.
+            Each record's group, of the length of `data`.
         variable : str, optional
             Name of a column that has none. Default: the Series' name, or "value".
         ledger : DatasetLedger, optional
             The budget of these records, ``ledger.dataset("survey-2026")``. The data are
-            checked first, then the guarantee is spent, then the copies are drawn.
+            checked first, then the guarantee is charged, then the copies are drawn.
         counts : array of int, or mapping of label to one, optional
             Instead of `data`, the number of records in each cell: a table in the order of the
-            columns, bounded ones first, or all cells in a row, the last column moving fastest.
+            columns, bounded ones first, or all cells in one row, the last column varying fastest.
 
         Returns
         -------
         Release
-            `to_frames` has one row a cell, of the table or of its marginals: its categories or
-            edges, and its released count.
+            `to_frames` has one row for each cell of the table or of its marginals: its categories
+            or edges, and its released count.
 
         Raises
         ------
         InvalidInput
-            If the data are empty where n is public, missing somewhere, have other columns or values
-            outside the bounds, the categories or what is possible, or the groups don't fit; or if
-            there is a ledger and the draws would be seeded. Nothing is spent or drawn then.
+            If the data are empty where n is public, have missing values, other columns, values
+            outside the bounds or the categories, or records in structural zeros, or the groups
+            don't fit; or if there is a ledger and the draws would be seeded. Nothing is spent or
+            drawn then.
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
@@ -104,11 +105,11 @@ class TableSynthesizer(RecordSynthesizer):
         return self.publish(tables, by=groups_name(data, by), variable=name, ledger=ledger)
 
     def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Table]:
-        """The table of each group's records, or of all under None."""
+        """The table of each group's records, or of all records, whose label is None."""
         return self.tables(data, None, by, name)
 
     def tables(self, data: Any, counts: Any, by: Any, name: str) -> dict[Label, Table]:
-        """The table of each group, or of all records under None: of data, or as counted."""
+        """The table of each group, or of all records under None, from data or from counts."""
         axes, counted = tabulated(self, data, counts, by, name)
         whole = next(iter(counts.values())) if isinstance(counts, Mapping) else counts
         shape = shape_of(axes) if axes else np.shape(whole)

@@ -38,13 +38,13 @@ class DirichletMultinomialSynthesizer(TableSynthesizer):
     """Synthesize a contingency table as independent Dirichlet-multinomial copies.
 
     Machanavajjhala, Kifer, Abowd, Gehrke and Vilhuber's synthesizer (2008): each copy is `size`
-    records from the posterior predictive of the cells' probabilities. What it costs is
+    records from the posterior predictive of the cells' probabilities. It costs
     log(1 + size / smallest prior), however many cells there are.
 
     Parameters
     ----------
     epsilon : float, optional
-        Total privacy cost of all copies. Each prior is then the smallest that keeps to it,
+        Total privacy cost of all copies. Each prior is then the smallest within it,
         size / (exp(epsilon / copies) - 1), and a little more for groups between which a record
         may move.
     copies : int
@@ -54,32 +54,32 @@ class DirichletMultinomialSynthesizer(TableSynthesizer):
         is possible only where that is public.
     prior : float or array of float, optional
         Prior counts, one for all cells or a table of them, chosen without the data: an older,
-        public table, say. With `epsilon`, all are multiplied by the one number that makes the
-        copies cost that; without, they are taken as they are, and the release reports its epsilon.
+        public table, say. With `epsilon`, all are multiplied by the one number at which the copies
+        cost that; without it they are used as they are, and the release reports its epsilon.
     zeros : sequence of mapping, array of bool, or callable, optional
         Structural zeros: cells where no record can be, by a public rule. Rules such as
         ``[{"sex": "male", "pregnant": "yes"}]``; or a mask over the table; or a function of a
-        DataFrame of all cells that gives a mask. Copies have no record there, and data with one are
-        refused, which shows that there is one.
+        DataFrame of all cells that returns a mask. Copies have no record there. Data that have one
+        are refused, and the refusal reveals that.
     categories : mapping of str to sequence of labels, optional
-        The columns of a DataFrame that are categorical, and all labels that there may be. Without
+        The categorical columns of a DataFrame, and all labels that each may have. Without
         `categories` and `bounds`, give the counts.
     bounds : tuple of two floats, or sequence or mapping of them, optional
-        Of columns of numbers, as for `PerturbedHistogramSynthesizer`.
+        Bounds of the numeric columns, as for `PerturbedHistogramSynthesizer`.
     bins : int or edges, or sequence or mapping of them, optional
-        How the bounded columns are cut; needed with `bounds`.
+        How the bounded columns are cut into intervals; needed with `bounds`.
     outside : {"refuse", "clamp"}
-        What is done with records outside the bounds: refused, or moved to the nearest bound.
+        Whether records outside the bounds are refused, or set to the nearest bound.
     delta : float
-        Where the promise is stated, in [0, 1): with a positive one, the prior may be smaller. Of
-        use under replace-one and for at most a million records a copy.
+        The delta, in [0, 1), at which the promise is stated: with a positive one, the prior may be
+        smaller. Used under replace-one, and for at most a million records in each copy.
     public_n : bool
         Whether the number of records (in each group) is public. If it is, it is written
-        into the release and not protected. If not, neither it nor a record's group shows,
+        into the release and not protected. If not, neither it nor a record's group is revealed,
         add/remove-one is protected like replace-one, and `size` must be given.
     groups : sequence of labels, optional
-        All groups there may be. Required for grouped data where n is confidential, since
-        which groups occur would otherwise depend on the data.
+        All groups that may occur. Required for grouped data where n is confidential, since
+        the groups released would otherwise depend on the data.
 
     Raises
     ------
@@ -132,16 +132,16 @@ class DirichletMultinomialSynthesizer(TableSynthesizer):
 
     @staticmethod
     def records(release: Release, *, seed: int | None = None) -> list[pd.DataFrame]:
-        """Draw the synthetic records of a release, one DataFrame a copy: post-processing.
+        """Draw the synthetic records of a release, one DataFrame for each copy: post-processing.
 
-        A number is uniform within its interval. The rows are sorted by their cells.
+        Numbers are uniform within their intervals. The rows are sorted by their cells.
 
         Parameters
         ----------
         release : Release
-            By this synthesizer, as drawn or loaded.
+            A release of this synthesizer, as drawn or loaded.
         seed : int, optional
-            Of the numbers within their intervals, which need no secrecy.
+            Seed for the numbers within their intervals, which need no secrecy.
 
         Raises
         ------
@@ -154,7 +154,7 @@ class DirichletMultinomialSynthesizer(TableSynthesizer):
         return declared_axes(self.bounds, self.categories, self.bins)
 
     def mechanisms(self, known: Mapping[Any, Cells]) -> dict[Label, DirichletMultinomialMechanism]:
-        """One mechanism a group, from public numbers alone, which together keep to `epsilon`."""
+        """One mechanism for each group, from public numbers alone, together within `epsilon`."""
         first = next(iter(known.values()))
         axes, shape = first.axes, first.shape
         cells, masks = math.prod(shape), zero_masks(self.zeros, axes, shape)
@@ -193,7 +193,7 @@ class DirichletMultinomialSynthesizer(TableSynthesizer):
             share *= 1 - 2.0**-50
 
     def _weights(self, shape: tuple[int, ...], excluded: NDArray[np.bool_]) -> Any:
-        """Return the prior as given: a number, or one a cell with 0 in the structural zeros."""
+        """Return the prior as given: one number, or one for each cell, 0 in structural zeros."""
         if self.prior is None or is_number(self.prior):
             return self.prior
         given = np.asarray(self.prior)
@@ -206,13 +206,13 @@ class DirichletMultinomialSynthesizer(TableSynthesizer):
 
 
 def _record_frames(release: Release, seed: int | None) -> list[pd.DataFrame]:
-    """Draw the synthetic records of a table's release, one DataFrame a copy."""
+    """Draw the synthetic records of a table's release, one DataFrame for each copy."""
     import pandas as pd
 
     for part in release.parts:
         if not isinstance(part.mechanism, DirichletMultinomialMechanism):
             raise InvalidInput(
-                f"release is of mechanism {quoted(part.mechanism.name)}; give one of a "
+                f"release is of mechanism {quoted(part.mechanism.name)}; give a release of a "
                 "Dirichlet-multinomial table"
             )
     random = generator_of(seed)

@@ -23,15 +23,15 @@ from bayesdp.synthesis.parameters import by_value
 class DPERGMSynthesizer(GraphSynthesizer):
     """Synthesize networks from a sanitised posterior of a graph model's coefficients.
 
-    Each copy's coefficients are drawn privately given the ties, and a network from them on the
-    same nodes. `bayesdp.mechanisms.graphs.dp_ergm.grid` proves what the corrected calibration
-    promises; the published one (Liu, Eugenio, Jin and Bowen 2020) is for comparison, and its claim
-    false.
+    Each copy's coefficients are drawn privately given the ties, and a network on the same nodes
+    is drawn from them. `bayesdp.mechanisms.graphs.dp_ergm.grid` proves what the corrected
+    calibration promises; the published one (Liu, Eugenio, Jin and Bowen 2020) is for comparison
+    only, as its claim is false.
 
     Parameters
     ----------
     formula : str
-        As "edges + nodematch('grade') + gwesp(0.5)". Attributes in it must be named in
+        For example "edges + nodematch('grade') + gwesp(0.5)". Its attributes must be named in
         `attributes`.
     epsilon : float
         Total privacy cost of the copies.
@@ -42,36 +42,36 @@ class DPERGMSynthesizer(GraphSynthesizer):
     calibration : {"corrected", "published"}
         The latter is marked as published, and refused by a ledger unless accepted as unproved.
     prior : NormalPrior, optional
-        Of the coefficients. Where there is none, it is flat on a corrected grid.
+        Prior of the coefficients. Default: flat on a corrected grid.
     centre, scale : number or sequence, optional
-        Of the corrected grid, one number a statistic, chosen without the ties. Default: the
-        prior's mean and sd. The grid should hold the coefficients that are plausible and no more:
-        with "sdd", cost is proportional to its width.
+        Centre and scale of the corrected grid, one number for each statistic, chosen without the
+        ties. Default: the prior's mean and sd. The grid should hold the plausible coefficients and
+        no more: with "sdd", the cost is proportional to its width.
     attributes : sequence of str
-        Node attributes that are public, and released. All others are dropped.
+        Node attributes that are public, and are released. All others are dropped.
     bins : int
         Cells along each coefficient's axis. Time is proportional to cells times dyads where
         dyads depend on each other.
     reach : float
         The grid reaches from centre - reach scale to centre + reach scale.
     draws : int
-        Draws in a histogram; more of them cost nothing.
+        Number of posterior draws in a histogram; more of them cost no privacy.
     correlation : float
         The published calibration's public bound on the posterior's correlations.
     burn_in : int, optional
-        Proposals before a simulated network.
+        Number of proposals before a simulated network is taken.
 
     Raises
     ------
     InvalidInput
-        If an argument is out of its range; what depends on the nodes, at the release.
+        If an argument is out of its range; where that depends on the nodes, at the release.
 
     Notes
     -----
     The law of a copy is intractable. Analyse each as data, and combine: `bdp.combine`'s rule "liu"
-    is the one that Liu et al. (2020) use, with four copies. It knows nothing of the grid, nor
-    of the power of the likelihood that a small epsilon leaves (`DPERGMMechanism.power`), which
-    draws estimates towards the middle of the grid.
+    is the one that Liu et al. (2020) use, with four copies. It ignores the grid, and the power to
+    which a small epsilon raises the likelihood (`DPERGMMechanism.power`), which draws estimates
+    towards the middle of the grid.
 
     On 205 nodes with 316 ties, edges + nodematch of 4 groups, at epsilon = 1 and a scale of 0.5,
     coefficients by "sdd" have standard deviations of 0.19 and 0.28, where the likelihood's are 0.08
@@ -159,7 +159,7 @@ class DPERGMSynthesizer(GraphSynthesizer):
         )  # fmt: skip
 
     def _check_attributes(self, network: Network) -> None:
-        """Say what to do where the formula needs something that isn't declared public."""
+        """Raise InvalidInput where the formula needs an attribute that isn't declared public."""
         from bayesdp.networks.formula import parse
 
         for call in parse(self.formula):

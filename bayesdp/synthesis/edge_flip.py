@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class EdgeFlipSynthesizer(GraphSynthesizer):
-    """Release a graph by edge randomized response: each dyad answered on its own, truly or not.
+    """Release a graph by edge randomized response: each dyad is kept or flipped on its own.
 
-    The nodes are public, and every pair of them is released as tied or not with probabilities
-    that depend on whether it is (Karwa, Krivitsky and Slavkovic 2017). The promise is about one
-    dyad's tie; ``release.mechanism.guarantee(neighbours="node")`` is the one about all dyads of a
-    node. The analyst has the exact law, `release.mechanism.logp`.
+    The nodes are public, and every pair of them is released as tied or not, with probabilities
+    that depend on whether it is tied (Karwa, Krivitsky and Slavkovic 2017). The promise is about
+    one dyad's tie; ``release.mechanism.guarantee(neighbours="node")`` is the one about all dyads of
+    a node. The analyst has the exact law, `release.mechanism.logp`.
 
     Parameters
     ----------
     epsilon : float, optional
-        Total privacy cost of the copies: in each of so many, a dyad is flipped with probability
+        Total privacy cost of all copies: in each copy, a dyad is flipped with probability
         1 / (1 + exp(epsilon / copies)), rounded up to a multiple of 2^-53.
     tie, gap : float or (n, n) array_like, optional
         Instead of `epsilon`: the probability that a tie, and that a dyad without one, is released
-        as a tie, strictly between 0 and 1. A matrix has one a dyad, is symmetric for an undirected
-        graph, and its diagonal isn't read. Chosen without the ties. Each copy has them.
+        as a tie, strictly between 0 and 1. A matrix has one for each dyad, is symmetric for an
+        undirected graph, and its diagonal isn't read. Chosen without the ties; used in each copy.
     attributes : sequence of str
-        Node attributes that are public and released with the graph. No others are, and none of
-        the ties'.
+        Node attributes that are public and released with the graph. No other attributes are
+        released, and none of the ties.
 
     Raises
     ------
@@ -80,7 +80,7 @@ class EdgeFlipSynthesizer(GraphSynthesizer):
             keep(self, gap=check_probability("gap", self.gap, None, directed=True))
 
     def mechanism_like(self, example: Any) -> EdgeFlipMechanism:
-        """The mechanism for graphs of as many nodes, directed if this one is."""
+        """The mechanism for graphs with as many nodes as the example, directed if it is."""
         network = confidential(example)
         matrices = self.epsilon is None and (np.ndim(self.tie) or np.ndim(self.gap))
         if matrices and tuple(as_network(example).nodes) != tuple(network.nodes):

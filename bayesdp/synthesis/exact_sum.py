@@ -40,9 +40,9 @@ def exact_sum(
     known_records : int
         How many records the adversary may know, below n.
     delta, epsilon : float
-        One of them; what is promised is the least of the other.
+        Give one of them: the promise has the smallest value of the other.
     variable : str
-        What was summed, for tables and reports.
+        Name of the summed variable, for tables and reports.
 
     Returns
     -------
@@ -54,8 +54,8 @@ def exact_sum(
     ------
     InvalidInput
         If the law, the numbers or the targets aren't possible. A record outside the law's support
-        is refused too, without saying which: where the law holds that never happens, and where it
-        does, being told so reveals that a record is there. Don't publish the refusal.
+        is refused too, without saying which. That never happens where the law holds; where it does
+        happen, the refusal reveals that such a record exists. Don't publish it.
 
     Examples
     --------
@@ -96,13 +96,13 @@ def exact_slope(
     law : RecordLaw
         The law of (g^2, gh), two coordinates: `UniformProducts`, or a `BoundedLaw`.
     known_records, delta, epsilon
-        As `exact_sum` takes them.
+        As for `exact_sum`.
 
     Raises
     ------
     InvalidInput
-        As `exact_sum`, and if g is 0 throughout or predicts h without error: then (g^2, gh) has
-        no density. Of the law this has probability 0.
+        As for `exact_sum`, and if g is 0 throughout or predicts h without error: then (g^2, gh) has
+        no density. Under the law this has probability 0.
     """
     g, h = _pairs(g, h)
     _check_varies(g, h)
@@ -133,25 +133,25 @@ def exact_line(
     g, h : array_like
         Confidential predictor and outcome, shape (n,); n is public.
     first, second : int or sequence of int
-        Which records are of which part, by their places, chosen without looking at them; one
-        number means so many records from the start, and the rest are the second.
+        Positions of the records of either part, chosen without looking at the records. One number
+        means that many records from the start, and the rest are the second part.
     means_law, products_law : RecordLaw
         The laws of (g, h) and of (g^2, gh), two coordinates each.
     known_records : int
-        How many records the adversary may know in all: they may lie in one part.
+        How many records the adversary may know in all; they may all lie in one part.
     delta, epsilon : float
-        One of them, as in `exact_sum`.
+        Give one of them, as for `exact_sum`.
 
     Returns
     -------
     Release
-        One vector of four sums; `split_samples` says what they promise together.
+        One vector of four sums; `split_samples` gives their joint promise.
 
     Raises
     ------
     InvalidInput
-        As `exact_sum`; if the parts overlap, repeat or leave the data; if g is the same
-        throughout or predicts h without error.
+        As for `exact_sum`; if the parts overlap, have a position twice or beyond the data; if g is
+        constant or predicts h without error.
     """
     g, h = _pairs(g, h)
     one, other = _parts(first, second, len(g))
@@ -188,7 +188,8 @@ def _records(values: ArrayLike, law: RecordLaw) -> NDArray[np.float64]:
     records = given.astype(float).reshape(len(given), -1)
     if records.shape[1] != len(law.support):
         raise InvalidInput(
-            f"values has {records.shape[1]} numbers a record, and the law {len(law.support)}"
+            f"values has {records.shape[1]} numbers a record, but the law has "
+            f"{len(law.support)}; declare the law of as many"
         )
     low, high = np.array(law.support).T
     if not np.all((records >= low) & (records <= high)):
@@ -202,7 +203,7 @@ def _records(values: ArrayLike, law: RecordLaw) -> NDArray[np.float64]:
 
 
 def _sums(records: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Round exact sums once: a function of the exact ones, and so no less private."""
+    """Round exact sums once; as post-processing of the exact sums, that is no less private."""
     return np.array([math.fsum(column) for column in records.T])
 
 
@@ -219,7 +220,7 @@ def _pairs(g: ArrayLike, h: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.
 
 
 def _check_varies(g: NDArray[np.float64], h: NDArray[np.float64]) -> None:
-    """Refuse where h is a multiple of g: of a law with a density this has probability 0."""
+    """Raise InvalidInput where h is a multiple of g, which has probability 0 under a density."""
     squares, outcome, product = g @ g, h @ h, g @ h
     if squares == 0 or squares * outcome - product**2 <= 1e-14 * squares * outcome:
         raise InvalidInput(
@@ -234,7 +235,10 @@ def _parts(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     if isinstance(first, int) and not isinstance(first, bool):
         if second is not None:
-            raise InvalidInput("first is a number of records, and second is given; give one way")
+            raise InvalidInput(
+                "first is a number of records, so second is the rest; leave second out, or give "
+                "both as positions"
+            )
         size = check_at_least_one("first", first)
         if size >= n:
             raise InvalidInput(f"first is {size}, of {n} records; leave some for the second part")
@@ -244,8 +248,8 @@ def _parts(
     for name, part in (("first", one), ("second", other)):
         if part.ndim != 1 or part.dtype.kind not in "iu" or len(part) == 0:
             raise InvalidInput(
-                f"{name} is {quoted(part)}; it must be places of records, at least one"
+                f"{name} is {quoted(part)}; it must be positions of records, at least one"
             )
         if part.min() < 0 or part.max() >= n or len(np.unique(part)) < len(part):
-            raise InvalidInput(f"{name} must have places from 0 to {n - 1}, each once")
+            raise InvalidInput(f"{name} must have positions from 0 to {n - 1}, each once")
     return one.astype(np.int64), other.astype(np.int64)

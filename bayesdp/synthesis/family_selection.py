@@ -1,4 +1,4 @@
-"""Choice of one of several families for `ModipsSynthesizer`: once, or anew for each copy."""
+"""Private choice among several families for `ModipsSynthesizer`: once, or for each copy."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from bayesdp.privacy.guarantee import check_epsilon
 
 @dataclass(frozen=True, slots=True)
 class FamilySelection:
-    """Choice of the family by the exponential mechanism, within `bdp.ModipsSynthesizer`.
+    """Private choice of a family within `bdp.ModipsSynthesizer`, by the exponential mechanism.
 
     Parameters
     ----------
     epsilon : float
-        Liu's epsilon_0: what all choices cost together, beside what the copies do.
+        Liu's epsilon_0: the total cost of all choices, on top of that of the copies.
     each_copy : bool
         Whether each copy has a choice of its own, inside Liu's loop over copies, which costs
-        epsilon / copies; or all share one, made before it.
+        epsilon / copies; or all copies share one, made before the loop.
     criterion : {"log_marginal", "dic"}
-        What is larger for a better family: the log marginal likelihood, or -DIC / 2.
+        The utility of a family: its log marginal likelihood, or -DIC / 2.
 
     Raises
     ------
@@ -47,14 +47,14 @@ class FamilySelection:
     def mechanism(
         self, modips: Any, families: Sequence[Family], copies: int
     ) -> SelectedModipsMechanism:
-        """Make the mechanism of choice and copies, given the one with the first of the families."""
+        """Make the mechanism of choice and copies from that of the first family."""
         copies = check_at_least_one("copies", copies)
         times = self.times(copies)
         each, share = copies // times, shared(self.epsilon, times)
         return SelectedModipsMechanism(modips, tuple(families), share, each, self.criterion)
 
     def times(self, copies: int) -> int:
-        """Number of choices for so many copies."""
+        """Number of choices for a number of copies."""
         copies = check_at_least_one("copies", copies)
         return copies if self.each_copy else 1
 
@@ -69,12 +69,12 @@ def check_selection(family: Any, selection: Any) -> None:
     several = isinstance(family, Sequence) and not isinstance(family, str)
     if several and selection is None:
         raise InvalidInput(
-            f"family is {quoted(family)}, several, which one to take is a question to the data: "
-            "give what the answer may cost, for example "
+            f"family is {quoted(family)}, several families, and choosing one reveals something "
+            "about the data: give the cost of the choice, for example "
             "selection=bdp.synthesizers.FamilySelection(epsilon=0.5)"
         )
     if selection is not None and not several:
         raise InvalidInput(
-            f"selection is {quoted(selection)}, but family is {quoted(family)}, one; give a list "
-            "of families to choose from, or leave selection out"
+            f"selection is {quoted(selection)}, but family is {quoted(family)}, a single one; give "
+            "a list of families to choose from, or leave selection out"
         )

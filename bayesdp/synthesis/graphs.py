@@ -1,4 +1,4 @@
-"""Base of synthesizers of graphs, whose copies are told at the release."""
+"""Base of synthesizers of graphs, whose number of copies is given at the release."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from bayesdp.synthesis.publish import publish
 class GraphSynthesizer(Synthesizer):
     """Base of synthesizers of graphs, which release one graph and have no groups.
 
-    Its fields have `epsilon`, of all copies together. It writes `mechanism_like`, by which graphs
-    on the same nodes are released, and inherits `release` and `guarantee`.
+    Among its fields is `epsilon`, of all copies together. It defines `mechanism_like`, by which
+    graphs on the same nodes are released, and inherits `release` and `guarantee`.
     """
 
     variable: ClassVar[str] = "value"
@@ -28,11 +28,11 @@ class GraphSynthesizer(Synthesizer):
     """Copies of a release that isn't told how many."""
 
     def mechanism_like(self, example: Any) -> Mechanism:
-        """The mechanism for graphs on the nodes of this one, whose ties aren't looked at."""
+        """The mechanism for graphs on the nodes of the example, whose ties aren't read."""
         raise NotImplementedError
 
     def statistic(self, graph: Any) -> Network:
-        """The confidential graph that the mechanism takes: here in the order of nodes' labels."""
+        """The confidential graph for the mechanism: by default with nodes in label order."""
         return confidential(graph)
 
     def release(
@@ -49,13 +49,13 @@ class GraphSynthesizer(Synthesizer):
         graph : Network or networkx graph
             Its ties are confidential; its nodes and their labels are public.
         copies : int, optional
-            Independent outputs, each with a share of epsilon. Default: `usual_copies`.
+            Number of independent outputs, each with a share of epsilon. Default: `usual_copies`.
         delta : float, optional
-            Where the promise is stated, in [0, 1). Default: the declared one, or 0.
+            The delta, in [0, 1), at which the promise is stated. Default: the declared one, or 0.
         ledger : DatasetLedger, optional
             The budget of this graph, ``ledger.dataset("friendships-2026")``, under the promise's
-            neighbours. The graph is checked first, then the guarantee is spent, then the copies
-            are drawn. What is spent stays spent.
+            neighbours. The graph is checked first, then the guarantee is charged, then the copies
+            are drawn. A charge is final.
 
         Returns
         -------
@@ -64,8 +64,8 @@ class GraphSynthesizer(Synthesizer):
         Raises
         ------
         InvalidInput
-            If it isn't a graph that the mechanism takes, or there is a ledger and the draws would
-            be seeded. Nothing is spent or drawn then.
+            If the mechanism doesn't take such a graph, or there is a ledger and the draws would be
+            seeded. Nothing is spent or drawn then.
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
@@ -82,12 +82,12 @@ class GraphSynthesizer(Synthesizer):
     def guarantee(
         self, example: Any, copies: int | None = None, delta: float | None = None
     ) -> Guarantee:
-        """Return the guarantee of a release of such a graph, before any ties are looked at.
+        """Return the guarantee of a release of such a graph, before any ties are read.
 
         Parameters
         ----------
         example : Network or networkx graph
-            One on the same nodes.
+            A graph on the same nodes.
         copies, delta
             As for `release`.
         """

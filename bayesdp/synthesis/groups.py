@@ -1,4 +1,4 @@
-"""Disjoint groups of records: whose each is, and which there are."""
+"""Disjoint groups of records: each record's group, and the list of groups."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def check_rows(by: Any, data: Any) -> None:
 
 
 def rows_by_group(by: Any, n: int, data: Any = None) -> dict[Label, NDArray[np.int64]]:
-    """Places of each group's records among n; a pandas categorical brings its own order.
+    """Positions of each group's records among n; a pandas categorical keeps its own order.
 
     Raises
     ------
@@ -61,14 +61,14 @@ def rows_by_group(by: Any, n: int, data: Any = None) -> dict[Label, NDArray[np.i
 
 
 def labels_of(by: Any) -> NDArray[Any]:
-    """Return labels as they are: in an array of one type, one text would turn every 1 into "1"."""
+    """Return labels as they are: in an array of one type, one str would turn every 1 into "1"."""
     return np.asarray(by) if hasattr(by, "dtype") else np.asarray(by, dtype=object)
 
 
 def check_not_of_each(groups: int, records: int) -> None:
-    """Refuse labels that nobody has listed and that are nearly each record's own, as an id is.
+    """Refuse unlisted labels of which there are nearly as many as records, like those of an id.
 
-    What is looked at is public where groups needn't be listed: their labels and sizes.
+    The check reads labels and sizes alone, which are public where groups needn't be listed.
     """
     if groups > _FEW and 2 * groups > records:
         raise InvalidInput(
@@ -86,20 +86,20 @@ def complete_groups(
     public_n: bool,
     size: Callable[[T], Any],
 ) -> dict[Label, T]:
-    """Complete the groups found by all that are listed, in the listed order.
+    """Complete the groups that occur by all that are listed, in the listed order.
 
     Parameters
     ----------
     tallies : mapping
-        Of the groups that occur.
-    empty : as of `tallies`
-        Of a group without records.
+        Tallies of the groups that occur.
+    empty : as a value of `tallies`
+        Tally of a group without records.
     groups : sequence of labels, optional
-        All there may be.
+        All groups that may occur.
     public_n : bool
         Whether the groups' sizes are public.
     size : callable
-        How many records one has.
+        Returns the number of records in a tally.
 
     Raises
     ------

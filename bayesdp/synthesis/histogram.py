@@ -40,8 +40,8 @@ class PerturbedHistogramSynthesizer(RecordSynthesizer):
     The release holds each cell's noisy count, negative ones set to 0
     (`PerturbedHistogramMechanism`), so that the analyst has its exact law,
     `release.mechanism.logp`; `to_frames` shows the cells, and `records` draws synthetic records
-    from them, any number at no cost. Hu, Williams and Savitsky's PH (2025, S1), with integer noise
-    for the continuous one, whose floating point leaks.
+    from them, any number at no cost. It is Hu, Williams and Savitsky's PH (2025, S1) with integer
+    noise instead of continuous noise, which leaks through floating point.
 
     Parameters
     ----------
@@ -51,25 +51,25 @@ class PerturbedHistogramSynthesizer(RecordSynthesizer):
         Number of independent noisy histograms; each gets epsilon / copies. One is enough for
         any number of synthetic data sets.
     bounds : tuple of two floats, or sequence or mapping of them
-        Of one column, (low, high); of a table, one pair a column: in the columns' order, or by
-        their names. Chosen without the data.
+        For one column, (low, high); for a table, one pair for each column, in the columns' order or
+        by their names. Chosen without the data.
     categories : mapping of str to sequence of labels, optional
-        The columns of a DataFrame that are categorical, and all labels that there may be.
+        The categorical columns of a DataFrame, and all labels that each may have.
     bins : {"sqrt", "log"}, int or edges, or sequence or mapping of ints or edges
-        How the bounded columns are cut. A rule makes as many intervals of equal width as the
-        square root or the natural logarithm of n says, rounded up, and of several columns so many
-        intervals each, equally many, that the boxes they make are at least that many. An int is the
-        number of intervals of each column. Edges begin and end at the bounds. Of a table, a
-        sequence or mapping has an int or edges for each bounded column.
+        How the bounded columns are cut into intervals. A rule gives the square root or the natural
+        logarithm of n, rounded up, as the number of intervals of equal width; several columns get
+        equally many each, so that their boxes are at least that many. An int is the number of
+        intervals of each column. Edges begin and end at the bounds. For a table, a sequence or
+        mapping has an int or edges for each bounded column.
     neighbours : {"add_remove", "replace_one"}
-        The relation that the promise is stated under. The noise's scale is copies / epsilon under
+        The relation under which the promise is stated. The noise's scale is copies / epsilon under
         add/remove-one, and twice that under replace-one, where the number of records is public
         and in the release.
     n : int, optional
         A public number for the rules, near the number of records. Needed under add/remove-one,
-        where that is confidential; under replace-one it is by default that number.
+        where the number of records is confidential; under replace-one that number is the default.
     outside : {"refuse", "clamp"}
-        What is done with records outside the bounds: refused, or moved to the nearest bound.
+        Whether records outside the bounds are refused, or set to the nearest bound.
 
     Raises
     ------
@@ -79,8 +79,8 @@ class PerturbedHistogramSynthesizer(RecordSynthesizer):
     Notes
     -----
     Every record is counted in one cell, which depends on that record and public edges alone, so
-    the counts' L1 sensitivity is 1, or 2 under replace-one. That with "refuse" all are within the
-    bounds is taken as public: other data are refused.
+    the counts' L1 sensitivity is 1, or 2 under replace-one. With "refuse", the fact that all
+    records are within the bounds is taken as public: other data are refused.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class PerturbedHistogramSynthesizer(RecordSynthesizer):
             )
 
     def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Table]:
-        """The cells' counts of all records.
+        """Count all records by cell; the counts' label is None.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class PerturbedHistogramSynthesizer(RecordSynthesizer):
         by : None
             There are no groups.
         name : str
-            Of a column that has none; the columns of a two-dimensional array are ``value[0]``,
+            Name of a column that has none; the columns of a two-dimensional array are ``value[0]``,
             ``value[1]``, ...
         """
         self.check_by(data, by)
@@ -180,7 +180,7 @@ class PerturbedHistogramSynthesizer(RecordSynthesizer):
         Parameters
         ----------
         n : int, optional
-            Not needed: it is the same for any number of records.
+            Not needed: the guarantee is the same for any number of records.
         """
         return self.promise({None: Cells(None, None, (1,))})
 
@@ -188,21 +188,21 @@ class PerturbedHistogramSynthesizer(RecordSynthesizer):
     def records(
         release: Release, size: int | None = None, *, seed: int | None = None
     ) -> list[pd.DataFrame]:
-        """Draw synthetic records from released counts, one DataFrame a copy: post-processing.
+        """Draw synthetic records from released counts, one DataFrame for each copy.
 
-        Each record falls into a cell with probability proportional to its count and is uniform
-        within it; where all counts are 0, it is uniform over the bounds and the categories.
-        Whole numbers come out as any number of their interval: where that won't do, give the
-        column as categories.
+        This is post-processing. Each record falls into a cell with probability proportional to the
+        cell's count and is uniform within it; where all counts are 0, it is uniform over the bounds
+        and the categories. A column of whole numbers comes out as real numbers: where that won't
+        do, declare it in `categories`.
 
         Parameters
         ----------
         release : Release
-            By this synthesizer, as drawn or loaded.
+            A release of this synthesizer, as drawn or loaded.
         size : int, optional
-            Records a copy. Default: the number of confidential ones, where it is public.
+            Records in each copy. Default: the number of confidential ones, where it is public.
         seed : int, optional
-            Of the draw, which needs no secrecy.
+            Seed of the draws, which need no secrecy.
 
         Raises
         ------
@@ -214,7 +214,7 @@ class PerturbedHistogramSynthesizer(RecordSynthesizer):
         mechanism = release.mechanism
         if not isinstance(mechanism, PerturbedHistogramMechanism):
             raise InvalidInput(
-                f"release is of mechanism {quoted(mechanism.name)}; give one of a perturbed "
+                f"release is of mechanism {quoted(mechanism.name)}; give a release of a perturbed "
                 "histogram"
             )
         wanted = mechanism.n if size is None else size

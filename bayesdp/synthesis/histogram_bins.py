@@ -19,7 +19,7 @@ _ALLOWED = "it must be 'sqrt', 'log', a whole number from 1, or edges from bound
 
 
 def check_bounds(bounds: Any) -> tuple[bool, list[tuple[float, float]]]:
-    """Return True if the bounds are a table's, and each bounded column's pair; else raise."""
+    """Return whether the bounds are a table's, and each bounded column's pair; else raise."""
     if bounds is None or isinstance(bounds, Mapping):
         given, table = list((bounds or {}).values()), True
     else:
@@ -53,7 +53,7 @@ def _check_pair(pair: Any) -> tuple[float, float]:
 
 
 def intervals(rule: str, n: int, columns: int) -> int:
-    """Number of intervals of each of several columns: their boxes are at least the rule's.
+    """Number of intervals of each of several columns, whose boxes are at least the rule's number.
 
     The rule's number is the square root of n or its natural logarithm, rounded up.
     """
@@ -67,12 +67,12 @@ def intervals(rule: str, n: int, columns: int) -> int:
 def make_axes(
     names: Sequence[str], bounds: Any, categories: Mapping[str, Any], bins: Any, n: int
 ) -> tuple[Axis, ...]:
-    """Make one axis a column, the bounded ones first.
+    """Make one axis for each column, the bounded ones first.
 
     Parameters
     ----------
     names : sequence of str
-        Of the bounded columns.
+        Names of the bounded columns.
     bounds, categories, bins
         As given to the synthesizer.
     n : int
@@ -81,7 +81,7 @@ def make_axes(
     Raises
     ------
     InvalidInput
-        If they don't fit together, or make more than a million cells.
+        If the arguments don't fit together, or make more than a million cells.
     """
     check_categories(categories)
     _, pairs = check_bounds(bounds)
@@ -107,9 +107,9 @@ def columns_of(data: Any, name: str, bounds: Any, categories: Mapping[str, Any])
     Parameters
     ----------
     data : array_like, Series or DataFrame
-        Confidential.
+        The confidential records.
     name : str
-        Of a column that has none.
+        Name of a column that has none.
     bounds, categories
         As given to the synthesizer.
 

@@ -36,58 +36,60 @@ class ModipsSynthesizer(RecordSynthesizer):
     Parameters
     ----------
     family : Family, or sequence of Family
-        The model, one of `bdp.families`, with its priors and the records' public bounds. Several
-        priors of the same binary or categorical records, with `selection`.
+        The model, one of `bdp.families`, with its priors and the records' public bounds. With
+        `selection`, several families that differ in the priors of binary or categorical records.
     method : {"sbs", "sdd", "sdd.mc", "sphc"}
         How the posterior is sanitised. "sbs": its sufficient statistic gets noise, and the
-        posterior takes that for the statistic of the records (`bdp.mechanisms.ModipsSBSMechanism`).
+        posterior treats the noisy value as exact (`bdp.mechanisms.ModipsSBSMechanism`).
         The others choose one of the parameter's public cells
         (`bdp.mechanisms.ModipsGridMechanism`): "sdd" by the exponential mechanism, "sphc" from a
         noisy histogram of posterior draws, "sdd.mc" from one of its logarithms.
     epsilon, delta : float
-        Total privacy cost of all copies, beside what `selection` costs. delta is 0 for a pure
+        Total privacy cost of all copies, on top of that of `selection`. delta is 0 for a pure
         promise, and positive for Gaussian noise.
     copies : int
         Number of independent copies, each with noise and parameters of its own.
     size : int, optional
-        Synthetic records a copy. Default: the number of confidential ones, where it is public.
+        Synthetic records in each copy. Default: the number of confidential ones, where it is
+        public.
     public_n : bool
         Whether the number of records is public. If it is, it is written into the release, and the
         promise is about replacing one record. If not, it is sanitised too, the promise is about
         adding or removing one, and `size` must be given.
     noise : {"laplace", "gaussian"}
-        Exact on a lattice, and discrete for counts; this and the next two are of "sbs".
+        The noise of "sbs", exact on a lattice, and discrete for counts.
     allocation : {"individualized", "communal"}
-        Whether each number of the statistic gets a share of the promise, or all the same noise.
+        For "sbs": whether each number of the statistic gets its share of the budget, or all get
+        the same noise.
     weights : sequence of float, optional
-        Those shares, positive with sum 1. Default: equal ones.
+        For "sbs": those shares, positive with sum 1. Default: equal shares.
     bounding : {"inflated", "truncated"}
-        What is done with noisy numbers out of their range, and with synthetic records out of the
-        bounds: moved to the nearest end, or drawn given the range.
+        Whether noisy numbers out of their range, and synthetic records out of the bounds, are set
+        to the nearest end, or drawn given the range.
     clip : bool
-        Whether records out of the bounds are moved to them, each by itself; else such data are
-        refused. The release says which.
+        Whether records out of the bounds are clipped to them; if not, such data are refused. The
+        release says which.
     calibration : {"corrected", "published"}
-        Whether the epsilon of a choice of a cell is proved, or as published, and mostly false:
-        a ledger takes that only with `accept_unproved=True`. This and the next three are of
-        the methods on cells.
+        Whether the epsilon of a choice of a cell is proved, or as published, which is mostly
+        false: a ledger takes that only with `accept_unproved=True`. This and the next three are
+        for the methods on cells.
     grid : tuple of two floats, optional
         Ends of the parameter's range, chosen without the data. Default: 0 and 1, or the bounds.
     bins : int
-        Cells, of equal width; of the probabilities of three categories, along each side of their
-        triangle.
+        Number of cells, of equal width; for the probabilities of three categories, the number
+        along each side of their triangle.
     samples : int
-        Posterior draws in a histogram.
+        Number of posterior draws in a histogram.
     draws : int
-        With "sbs", synthetic data sets of each sanitised statistic, at no more cost: a copy is
-        then a tuple of so many, and `bdp.evaluate.combine_nested` takes estimates of shape (copies,
-        draws).
+        For "sbs": number of synthetic data sets from each sanitised statistic, at no further cost.
+        A copy is then a tuple of `draws` data sets, and `bdp.evaluate.combine_nested` takes
+        estimates of shape (copies, draws).
     selection : FamilySelection, optional
-        What choosing among several families costs, and whether one is chosen for all copies, which
+        The cost of choosing among several families, and whether one is chosen for all copies, which
         are then in one output, or one for each (`bdp.mechanisms.SelectedModipsMechanism`).
     groups : sequence of labels, optional
-        All groups there may be. Required for grouped data where n is confidential, since which
-        groups occur would otherwise depend on the data.
+        All groups that may occur. Required for grouped data where n is confidential, since the
+        groups released would otherwise depend on the data.
 
     Raises
     ------
@@ -149,7 +151,7 @@ class ModipsSynthesizer(RecordSynthesizer):
         return self.first.statistic(tally, public_n=self.public_n)
 
     def mechanisms(self, known: Mapping[Any, Any]) -> dict[Label, Mechanism]:
-        """One mechanism a group: `epsilon` is of each, and what `selection` costs comes on top."""
+        """One mechanism for each group, at `epsilon` each, with the cost of `selection` on top."""
         return {label: self.mechanism(n, self.epsilon) for label, n in known.items()}
 
     def guarantee(self, n: int | Mapping[Any, int] | None = None) -> Guarantee:
@@ -158,7 +160,7 @@ class ModipsSynthesizer(RecordSynthesizer):
         Parameters
         ----------
         n : int, or mapping of label to int, optional
-            The public number of records (of each group); not where it is confidential.
+            The public number of records (of each group); None where it is confidential.
         """
         check_known(n, self.public_n)
         return super().guarantee(n)
@@ -170,11 +172,11 @@ class ModipsSynthesizer(RecordSynthesizer):
 
     @property
     def outputs(self) -> int:
-        """Number of independent outputs: all copies of one choice are one."""
+        """Number of independent outputs; all copies of one choice are a single output."""
         return self.copies if self.selection is None else self.selection.times(self.copies)
 
     def mechanism(self, known: int | None, epsilon: float | None) -> Mechanism:
-        """The mechanism of a group, from the method and what is to be selected."""
+        """The mechanism of a group, from the method and the selection."""
         made = _METHODS[self.method](self, known)
         if self.selection is None or not isinstance(self.family, Sequence):
             return made

@@ -27,8 +27,9 @@ class NoisyDegreesSynthesizer(GraphSynthesizer):
     Parameters
     ----------
     epsilon : float
-        Total cost of the copies if one dyad's tie changes, on nodes that are public. What it
-        costs if all ties of a node change, ``release.mechanism.guarantee(neighbours="node")`` says.
+        Total privacy cost of the copies under edge neighbours: one dyad's tie changes, and nodes
+        are public. ``release.mechanism.guarantee(neighbours="node")`` has the cost under node
+        neighbours, where all ties of one node change.
 
     Raises
     ------
@@ -57,13 +58,13 @@ class NoisyDegreesSynthesizer(GraphSynthesizer):
     variable = "degree"
 
     def mechanism_like(self, example: Any) -> NoisyDegreesMechanism:
-        """The mechanism for such a network, or for outputs of this one's shape.
+        """The mechanism for networks like the example, or for outputs of its shape.
 
         Parameters
         ----------
         example : Network, networkx graph, or array_like of int
-            Degrees of shape (n,) are of an undirected network, of shape (2, n) out- and in-degrees
-            of a directed one.
+            A network, or degrees: of an undirected network with shape (n,), or out- and in-degrees
+            of a directed one with shape (2, n).
         """
         nodes: Any
         if hasattr(example, "edges"):
@@ -73,8 +74,8 @@ class NoisyDegreesSynthesizer(GraphSynthesizer):
             shape = np.shape(example)
             if len(shape) not in (1, 2) or (len(shape) == 2 and shape[0] != 2):
                 raise InvalidInput(
-                    f"the example has shape {shape}; noisy degrees are one a node, shape (n,), or "
-                    "out- and in-degrees, shape (2, n)"
+                    f"example has shape {shape}; it must be (n,), one degree for each node, or "
+                    "(2, n), out- and in-degrees"
                 )
             nodes, directed = shape[-1], len(shape) == 2
         return NoisyDegreesMechanism.calibrate(epsilon=self.epsilon, nodes=nodes, directed=directed)
@@ -87,28 +88,28 @@ class NoisyDegreesSynthesizer(GraphSynthesizer):
         prior: NormalPrior | None = None,
         seed: int | None = None,
     ) -> list[Network]:
-        """Synthetic networks from released degrees: post-processing, which costs nothing more.
+        """Draw synthetic networks from released degrees, by post-processing at no further cost.
 
-        Each released copy is moved to the nearest degrees that a graph has, the beta-model is
-        fitted to them, and networks are drawn from it.
+        Each released copy is projected to the nearest degrees that a graph can have, the beta-model
+        is fitted to them, and networks are drawn from it.
 
         Parameters
         ----------
         release : Release
-            Of noisy degrees of an undirected network, as drawn or loaded.
+            A release of noisy degrees of an undirected network, as drawn or loaded.
         size : int
-            Networks from each released copy.
+            Number of networks from each released copy.
         prior : NormalPrior, optional
-            Of each coefficient, the same for all: the networks come from the posterior mode,
-            which always exists. Without it they come from the maximum likelihood estimate, which
-            often doesn't exist for noisy degrees: a node that is left without ties is enough.
+            Prior of every coefficient: the networks come from the posterior mode, which always
+            exists. Without it they come from the maximum likelihood estimate, which often doesn't
+            exist for noisy degrees: one node without ties is enough.
         seed : int, optional
-            Of the draw, which needs no secrecy.
+            Seed of the draws, which need no secrecy.
 
         Returns
         -------
         list of Network
-            `size` of the first copy, then of the next.
+            `size` networks from the first copy, then from the next, and so on.
 
         Raises
         ------
@@ -118,7 +119,7 @@ class NoisyDegreesSynthesizer(GraphSynthesizer):
 
         Notes
         -----
-        They carry the noise of the release and of the fit; statistics of them that degrees don't
+        The networks carry the noise of the release and of the fit; statistics that degrees don't
         determine, such as triangles, are the beta-model's, not the confidential network's.
         """
         from bayesdp.networks.beta_model import fit_beta_model
@@ -128,7 +129,7 @@ class NoisyDegreesSynthesizer(GraphSynthesizer):
         mechanism = release.mechanism
         if not isinstance(mechanism, NoisyDegreesMechanism):
             raise InvalidInput(
-                f"release is of mechanism {quoted(mechanism.name)}; give one of "
+                f"release is of mechanism {quoted(mechanism.name)}; give a release of "
                 "bdp.synthesizers.NoisyDegreesSynthesizer"
             )
         if mechanism.directed:

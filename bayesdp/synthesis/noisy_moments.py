@@ -30,31 +30,32 @@ _ANY_N = 1000  # records, to check what doesn't depend on how many there are
 class NoisyMomentsSynthesizer(RecordSynthesizer):
     """Release X'X, X'y and y'y of bounded columns, with the sums of columns, each plus noise.
 
-    Any linear regression among the columns can be fitted to them: `bdp.LinearRegressionModel`.
+    `bdp.LinearRegressionModel` fits any linear regression among the columns to them.
 
     Parameters
     ----------
     bounds : mapping
-        (low, high) of each column by its name, chosen without the data; two columns or more. A
+        (low, high) of each column by its name, chosen without the data, for two columns or more. A
         table's other columns aren't read.
     epsilon, delta : float
         Total privacy cost of all copies. delta is 0 for a pure promise, and positive for Gaussian
         noise.
     noise : {"laplace", "gaussian"}
-        Exact on a lattice, and discrete for n.
+        The noise, exact on a lattice, and discrete for n.
     copies : int
-        Number of independent releases of the same moments. Several tell no more than one that
-        costs as much as all of them, with Laplace noise less.
+        Number of independent releases of the same moments. Several are no more informative than
+        one that costs as much as all of them; with Laplace noise they are less so.
     neighbours : {"replace_one", "add_remove"}
-        What the promise is about. If a record is replaced, n is public and written into the
-        release; if one is added or removed, n is confidential, and one of the noisy numbers.
+        The relation under which the promise is stated. If a record is replaced, n is public and
+        written into the release; if one is added or removed, n is confidential, and one of the
+        noisy numbers.
     missing : {"refuse", "drop"}
-        What is done with records that have a missing value in one of the columns: refuse the data,
-        or leave such records out, each by itself, where n is confidential
+        How records with a missing value in one of the columns are treated: refuse the data, or,
+        where n is confidential, leave those records out
         (`bayesdp.mechanisms.regression.noisy_moments`).
     clip : bool
-        Whether values out of their bounds are moved to them, each by itself; else such data are
-        refused. The release says which.
+        Whether values out of their bounds are clipped to them; if not, such data are refused. The
+        release says which.
 
     Raises
     ------
@@ -103,11 +104,11 @@ class NoisyMomentsSynthesizer(RecordSynthesizer):
         return self.tally([])
 
     def statistic(self, tally: Sums) -> Any:
-        """The moments, from sums."""
+        """The moments, computed from the sums."""
         return self._like.family.statistic(tally, public_n=self.public_n)
 
     def mechanism(self, known: int | None, epsilon: Any) -> NoisyMomentsMechanism:
-        """The mechanism of moments of so many records; None if that is confidential."""
+        """The mechanism of the moments of `known` records; None if that number is confidential."""
         return NoisyMomentsMechanism.calibrate(
             epsilon=epsilon,
             delta=self.delta,
@@ -140,13 +141,13 @@ class NoisyMomentsSynthesizer(RecordSynthesizer):
         variable, ledger
             As for `BetaBinomialSynthesizer`.
         clip : bool, optional
-            Instead of the declared one.
+            Instead of the declared value.
 
         Raises
         ------
         InvalidInput
-            If a column isn't there, the data are empty where n is public, missing somewhere
-            (unless dropped) or out of bounds (unless clipped); or if there is a ledger and the
+            If a column isn't there, or the data are empty where n is public, have missing values
+            (unless dropped) or are out of bounds (unless clipped); or if there is a ledger and the
             draws would be seeded. Nothing is spent or drawn then.
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
@@ -160,7 +161,7 @@ class NoisyMomentsSynthesizer(RecordSynthesizer):
         Parameters
         ----------
         n : int, optional
-            The public number of records; not where it is confidential.
+            The public number of records; None where it is confidential.
         """
         if (n is None) == self.public_n:
             raise InvalidInput(
@@ -181,7 +182,7 @@ class NoisyMomentsSynthesizer(RecordSynthesizer):
 
     @cached_property
     def _like(self) -> NoisyMomentsMechanism:
-        """A mechanism like any other but for n."""
+        """The mechanism; where n is public, with a placeholder for it."""
         return self.mechanism(_ANY_N if self.public_n else None, self.epsilon)
 
 

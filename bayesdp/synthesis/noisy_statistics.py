@@ -35,36 +35,38 @@ def _check_degree(name: str, value: Any) -> int:
 
 @dataclass(frozen=True)
 class NoisyStatisticsSynthesizer(GraphSynthesizer):
-    """Release a formula's statistics of a graph, each with noise for how far it can move.
+    """Release a formula's statistics of a graph, each with noise scaled to its sensitivity.
 
-    The nodes are public, and so are their labels and the attributes named; who is tied to whom
-    isn't. Each statistic's sensitivity is the largest change that a dyad's tie can make to it in
-    any graph on these nodes (`bayesdp.networks.sensitivity`), which for kstar, triangle and gwesp
-    grows with the number of nodes, unless degrees have a public bound. The analyst has the exact
-    law, `release.mechanism.logp`.
+    The nodes, their labels and the named attributes are public; the ties are confidential. Each
+    statistic's sensitivity is the largest change that a dyad's tie can make to it in any graph on
+    these nodes (`bayesdp.networks.sensitivity`), which for kstar, triangle and gwesp grows with the
+    number of nodes, unless degrees have a public bound. The analyst has the exact law,
+    `release.mechanism.logp`.
 
     Parameters
     ----------
     formula : str
-        As "edges + kstar(2) + nodematch('grade')"; any terms but edgecov, whose dyad attribute
-        would have to be public and cross with the release.
+        For example "edges + kstar(2) + nodematch('grade')"; any terms except edgecov, whose dyad
+        attribute would have to be public and part of the release.
     epsilon : float
         Total privacy cost of the copies.
     delta : float
-        Gaussian noise only: with which `epsilon` is kept.
+        For Gaussian noise only: the delta at which `epsilon` holds.
     attributes : sequence of str
-        Node attributes that are public: all that the formula uses, and others to release.
+        Node attributes that are public: all that the formula uses, and any others to release.
     noise : {"laplace", "gaussian"}
+        Law of the noise; Gaussian noise needs a positive `delta`.
     weights : sequence of float, optional
-        One a term: its share of the budget is proportional to it. Default: equal shares.
+        One for each term, whose share of the budget is proportional to it. Default: equal shares.
     max_degree : int, optional
-        No node has more ties (out-ties if directed), whatever the data, as where a survey asks
-        for up to so many friends. The promise is conditional on it, and a graph that violates it
-        is refused before anything is spent. That refusal shows that the public claim is false:
-        claim it only where it is true by construction.
+        A bound on every node's number of ties (out-ties if directed) that holds whatever the data,
+        as where a survey asks for at most so many friends. The promise is conditional on it, and a
+        graph that violates it is refused before anything is spent. That refusal reveals that the
+        public claim is false: claim it only where it is true by construction.
     neighbours : {"edge", "node"}
-        What `epsilon` is about: one dyad's tie, or all ties of a node. That costs, on n nodes,
-        about n times as much noise. ``release.mechanism.guarantee(neighbours=...)`` states both.
+        The relation of `epsilon`: one dyad's tie changes, or all ties of a node, which on n nodes
+        takes about n times as much noise. ``release.mechanism.guarantee(neighbours=...)`` states
+        both.
 
     Raises
     ------
@@ -108,16 +110,16 @@ class NoisyStatisticsSynthesizer(GraphSynthesizer):
         check_relation(self.neighbours)
 
     def mechanism_like(self, example: Any) -> NoisyStatisticsMechanism:
-        """The mechanism for graphs on these nodes; the example's ties aren't looked at.
+        """The mechanism for graphs on the nodes of the example, whose ties aren't read.
 
         Raises
         ------
         InvalidInput
-            If the example isn't a graph: released numbers don't say which nodes they are of.
+            If the example isn't a graph: released numbers don't say which nodes they belong to.
         """
         if not isinstance(example, Network) and not hasattr(example, "edges"):
             raise InvalidInput(
-                f"a graph is wanted, and this is a {type(example).__name__}: released numbers "
+                f"example is a {type(example).__name__}; it must be a graph: released numbers "
                 "don't say how many nodes there are, nor their attributes; give Release.of the "
                 "mechanism, declared.mechanism_like(Network(nodes, attributes=...))"
             )

@@ -1,4 +1,4 @@
-"""The number of triangles of a confidential graph, by smooth sensitivity."""
+"""Release of the number of triangles of a confidential graph, by smooth sensitivity."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from bayesdp.synthesis.graphs import GraphSynthesizer
 class NoisyTrianglesSynthesizer(GraphSynthesizer):
     """Release the number of triangles of an undirected graph, hiding each tie.
 
-    The noise is Cauchy's, as wide as the graph and those near it need, not the worst graph: a
-    few over epsilon where ties have few common neighbours (Nissim, Raskhodnikova and Smith 2007).
+    The noise is Cauchy, scaled to the smooth sensitivity of this graph and those near it, not to
+    the worst graph: a small multiple of 1 / epsilon where ties have few common neighbours (Nissim,
+    Raskhodnikova and Smith 2007).
 
     Parameters
     ----------
     epsilon : float
-        Of all copies, under EDGE: two graphs on the same public nodes that differ in one tie.
+        Total privacy cost of all copies under EDGE: two graphs on the same public nodes differ in
+        one tie.
     beta : float, optional
-        How fast the noise's width may change from a graph to its neighbours, in log, between 0
-        and a copy's share of epsilon; None for one that suits it.
+        How much the logarithm of the noise's scale may change from a graph to its neighbours,
+        between 0 and a copy's share of epsilon; by default it is chosen for that share.
 
     Raises
     ------
@@ -52,7 +54,7 @@ class NoisyTrianglesSynthesizer(GraphSynthesizer):
         self._mechanism(None)
 
     def mechanism_like(self, example: Any) -> NoisyTrianglesMechanism:
-        """The mechanism for graphs with as many nodes as a network; any, if given an output."""
+        """The mechanism for graphs with as many nodes as a network, or for a released output."""
         graph = isinstance(example, Network) or hasattr(example, "edges")
         return self._mechanism(as_network(example).n if graph else None)
 

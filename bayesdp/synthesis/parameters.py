@@ -1,4 +1,4 @@
-"""Checks of parameters that synthesizers share."""
+"""Checks of the parameters that synthesizers share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def by_value(check: Callable[[Any], Any]) -> Callable[[str, Any], Any]:
 
 
 def check_cost(epsilon: Any, prior: Any) -> float | None:
-    """Return the total privacy cost, or None where a prior says how a copy is drawn instead."""
+    """Return the total privacy cost, or None where a prior is given instead."""
     if epsilon is None and prior is None:
         raise InvalidInput("epsilon is missing; give the total privacy cost, or else a prior")
     return None if epsilon is None else check_epsilon(epsilon)
@@ -42,7 +42,7 @@ def check_known(n: Any, public_n: bool) -> None:
 
 
 def check_outside(name: str, outside: Any) -> Any:
-    """Return it if it says what is done with records outside the bounds, else raise."""
+    """Return how records outside the bounds are treated, or raise InvalidInput."""
     if outside not in ("refuse", "clamp"):
         raise InvalidInput(f"{name} is {quoted(outside)}; it must be 'refuse' or 'clamp'")
     return outside

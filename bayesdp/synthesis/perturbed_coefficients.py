@@ -24,8 +24,8 @@ _ANY_N = 1000  # records, to check what doesn't depend on how many there are
 class PerturbedCoefficientsSynthesizer(RecordSynthesizer):
     """Release the coefficients of a penalised regression of bounded columns, plus Gaussian noise.
 
-    `bdp.LinearRegressionModel` or `bdp.LogisticRegressionModel` infers from them what the
-    regression is without penalty and noise.
+    `bdp.LinearRegressionModel` or `bdp.LogisticRegressionModel` infers from them the regression
+    without penalty and noise.
 
     Parameters
     ----------
@@ -33,23 +33,23 @@ class PerturbedCoefficientsSynthesizer(RecordSynthesizer):
         (low, high) of each column by its name, chosen without the data; two columns or more. A
         table's other columns aren't read.
     response : str
-        Which column is regressed on the others.
+        The column that is regressed on the others.
     penalty : float
-        What the sum of squared coefficients, of columns rescaled to [-1, 1] and with the
-        intercept, costs beside that of squared residuals; half of it beside that of logistic
-        losses. The larger it is, the less noise there is, and
-        the more the coefficients shrink; about a tenth of the number of records is a start.
+        Weight of the sum of squared coefficients, of columns rescaled to [-1, 1] and with the
+        intercept, relative to the sum of squared residuals; half of it is the weight relative to
+        the sum of logistic losses. The larger it is, the less noise there is, and the more the
+        coefficients shrink; about a tenth of the number of records is a good start.
     epsilon, delta : float
         Total privacy cost of all copies; delta is positive, since noise is Gaussian. The promise
         is about replacing a record, and n is public.
     copies : int
         Number of independent releases of the same coefficients.
     loss : {"linear", "logistic"}
-        Of a logistic regression the response is at one of its bounds in every record, and the
-        upper counts as 1.
+        The regression's loss. For logistic regression the response must be at one of its bounds in
+        every record, and the upper bound counts as 1.
     clip : bool
-        Whether values out of their bounds are moved to them, each by itself; else such data are
-        refused. The release says which.
+        Whether values out of their bounds are clipped to them; if not, such data are refused. The
+        release says which.
 
     Raises
     ------
@@ -86,7 +86,7 @@ class PerturbedCoefficientsSynthesizer(RecordSynthesizer):
         _ = self._like  # whose own checks raise
 
     def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Any]:
-        """Gather what the coefficients of all records, or of their batches, are computed from."""
+        """Gather the statistics of all records, or of their batches, for the coefficients."""
         self.check_by(data, by)
         return {None: gathered(self._like.family, self.loss, data, clip=self.clip)}
 
@@ -95,7 +95,7 @@ class PerturbedCoefficientsSynthesizer(RecordSynthesizer):
         return coefficients(tally, self._like.family, self._like.penalty)
 
     def mechanism(self, known: int, epsilon: Any) -> PerturbedCoefficientsMechanism:
-        """The mechanism of coefficients of so many records."""
+        """The mechanism of the coefficients of `known` records."""
         return PerturbedCoefficientsMechanism.calibrate(
             epsilon=epsilon,
             delta=self.delta,
@@ -129,14 +129,14 @@ class PerturbedCoefficientsSynthesizer(RecordSynthesizer):
         variable, ledger
             As for `BetaBinomialSynthesizer`.
         clip : bool, optional
-            Instead of the declared one.
+            Instead of the declared value.
 
         Raises
         ------
         InvalidInput
-            If a column isn't there, the data are empty, missing somewhere or out of bounds (unless
-            clipped); or if there is a ledger and the draws would be seeded. Nothing is spent or
-            drawn then.
+            If a column isn't there, or the data are empty, have missing values or are out of bounds
+            (unless clipped); or if there is a ledger and the draws would be seeded. Nothing is
+            spent or drawn then.
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
@@ -145,5 +145,5 @@ class PerturbedCoefficientsSynthesizer(RecordSynthesizer):
 
     @cached_property
     def _like(self) -> PerturbedCoefficientsMechanism:
-        """A mechanism like any other but for n."""
+        """The mechanism, with a placeholder for the public n."""
         return self.mechanism(_ANY_N, self.epsilon)

@@ -35,29 +35,29 @@ class PoissonGammaSynthesizer(RecordSynthesizer):
     Parameters
     ----------
     epsilon : float, optional
-        Total privacy cost of all copies. The priors are then the weakest that keep to it, all
-        alike or in the proportions of `prior`, and at least 1.
+        Total privacy cost of all copies. The priors are then the weakest within it, all equal or
+        in the proportions of `prior`, and at least 1.
     expected : mapping of label to float, Series, or sequence of float
         Each area's expected number of events, its population times a public rate: positive, or 0 in
-        an area where no event can be, a structural zero. Chosen without the data. For disjoint
-        groups of events, by sex, say, a mapping of each group there may be to its own.
+        an area where no event can occur, a structural zero. Chosen without the data. For disjoint
+        groups of events, by sex, say, a mapping of every group that may occur to its own.
     copies : int
         Number of independent copies; each gets epsilon / copies.
     total : int, or mapping of label to int, optional
-        Events of a copy (of each group). Default: the number of confidential events, where that is
-        public.
+        Number of events in each copy (of each group). Default: the number of confidential events,
+        where that is public.
     prior : float or sequence of float, optional
-        How many events each area's prior weighs, at least 1. Without `epsilon` it is taken as it
-        is, and the release reports its epsilon.
+        Weight of each area's prior as a number of events, at least 1. Without `epsilon` it is used
+        as it is, and the release reports its epsilon.
     delta : float
-        Where the promise is stated, in [0, 1); needed, and of use, with `fixed=False`.
+        The delta, in [0, 1), at which the promise is stated; for `fixed=False`, which needs it.
     fixed : bool
-        Whether a copy's total is fixed. If not, the counts are independent negative binomial ones,
-        for which no pure epsilon holds.
+        Whether a copy's total is fixed. If not, the counts are independent and negative binomial,
+        and no pure epsilon holds.
     public_n : bool
         Whether the number of confidential events (in each group) is public: written into the
-        release and not protected. If not, neither it nor an event's group shows, add/remove-one is
-        protected too, and a fixed `total` must be given.
+        release and not protected. If not, neither it nor an event's group is revealed,
+        add/remove-one is protected too, and a fixed `total` must be given.
 
     Raises
     ------
@@ -99,8 +99,8 @@ class PoissonGammaSynthesizer(RecordSynthesizer):
         for label in (groups := expected_by_group(self.expected)):
             if isinstance(self.total, Mapping) and label not in self.total:
                 raise InvalidInput(
-                    f"total is of {list(self.total)}, but expected is of {list(groups)}; give each "
-                    "group's"
+                    f"total has groups {list(self.total)}, but expected has {list(groups)}; give "
+                    "each group's total"
                 )
 
     def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Any]:
@@ -121,7 +121,7 @@ class PoissonGammaSynthesizer(RecordSynthesizer):
         counts = counts_of_areas(groups, data, by)
         if self.public_n and not all(map(self.count, counts.values())):
             raise InvalidInput(
-                "data is of no events; there is nothing to release"
+                "data holds no events; there is nothing to release"
                 if None in counts
                 else "a group has no events; where their number is public, leave it out of expected"
             )
@@ -142,20 +142,20 @@ class PoissonGammaSynthesizer(RecordSynthesizer):
         groups = self.groups
         sizes = n if isinstance(n, Mapping) or n is None else dict.fromkeys(groups, n)
         if sizes is not None and set(sizes) != set(groups):
-            raise InvalidInput(f"n is of {list(sizes)}; it must be of {list(groups)}")
+            raise InvalidInput(f"n has groups {list(sizes)}; it must have {list(groups)}")
         return super().guarantee(sizes)
 
     @property
     def groups(self) -> tuple[Label, ...]:
-        """All groups there may be, or None alone."""
+        """All groups that may occur, or None alone."""
         return tuple(expected_by_group(self.expected))
 
     def mechanisms(self, known: Mapping[Any, int | None]) -> dict[Label, PoissonGammaMechanism]:
-        """One mechanism a group, from public numbers alone, which together keep to `epsilon`.
+        """One mechanism for each group, from public numbers alone, together within `epsilon`.
 
         Where an event may change group, `joint_guarantee` charges its removal from one and its
-        addition to another, more than each group's part: the parts shrink until that is kept to,
-        within some thousandths.
+        addition to another, which is more than one group's cost: the groups' shares shrink until
+        the total is within `epsilon`, to some thousandths.
         """
         share = self.epsilon
         while True:

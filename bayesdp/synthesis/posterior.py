@@ -55,14 +55,14 @@ class PosteriorSynthesizer(Synthesizer):
     """Synthesize the observed variables of a PyMC model from its censored posterior.
 
     Each copy is one draw of the parameters from the posterior of ``censor(model)`` at
-    epsilon / copies, the last of a Markov chain of its own, and `size` synthetic records from
-    the model at these parameters. The guarantee is conditional on the draws being exact, and proved
-    with engine="grid".
+    epsilon / copies, the last state of a Markov chain of its own, and `size` synthetic records from
+    the model at these parameters. The guarantee is conditional on the draws being exact; with
+    engine="grid" it is proved.
 
     Parameters
     ----------
     model : pm.Model
-        With the confidential records observed in it; continuous free variables only.
+        A model in which the confidential records are observed; its free variables are continuous.
     epsilon : float
         Total privacy cost of all copies.
     copies : int
@@ -73,15 +73,15 @@ class PosteriorSynthesizer(Synthesizer):
         NUTS, by nutpie; or an exact draw from a public grid, for at most three continuous numbers,
         whose guarantee is proved (`bayesdp.synthesis.posterior_grid`).
     size : int, optional
-        Synthetic records a copy. Default: under replace-one, as many as the public number of
-        confidential records. Under add/remove-one that is confidential, so choose one.
+        Synthetic records in each copy. Default: under replace-one, the public number of
+        confidential records. Under add/remove-one that is confidential, so choose a number.
     covariates : mapping of str to array_like, optional
         Public values for the model's `pm.Data` that are as long as the records, `size` of them
-        along the records' axis, for the synthetic records to be drawn at; they are in the release
-        too. Required for every covariate, as the confidential ones must not be used.
+        along the records' axis, at which the synthetic records are drawn; they are in the release
+        too. Required for every covariate, as the confidential values must not be used.
     grid_bounds : mapping of str to pair of float, optional
         For engine="grid": each free variable's bounds, in its own space, chosen without the data.
-        The prior counts as its part within them, and the posterior lies there.
+        The prior is truncated to them, and so is the posterior.
     grid_size : int or mapping of str to int, optional
         For engine="grid": the number of cells along each variable, at most 10^6 cells in all. By
         default 1000 for one variable, 100 x 100 for two and 40 x 40 x 40 for three. The time taken
@@ -140,19 +140,19 @@ class PosteriorSynthesizer(Synthesizer):
         Parameters
         ----------
         ledger : DatasetLedger, optional
-            The budget of these records. What is spent stays spent, also if sampling fails.
+            The budget of these records. A charge is final, even if sampling fails.
 
         Returns
         -------
         Release
-            Each copy a table with one column a scalar variable, `name` or `name[i]`, and the
-            public covariates.
+            Each copy is a table with one column for each scalar variable, `name` or `name[i]`, and
+            the public covariates.
 
         Raises
         ------
         InvalidInput
-            If the model can't be censored, or can't be predicted from without confidential
-            inputs. Nothing is spent or drawn then.
+            If the model can't be censored, or needs confidential inputs to predict. Nothing is
+            spent or drawn then.
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         EngineFailed
@@ -230,7 +230,7 @@ class PosteriorSynthesizer(Synthesizer):
 
 
 def last_draws(run: Callable[..., Draws], copies: int) -> list[dict[str, NDArray[Any]]]:
-    """Draw the parameters once a copy, from chains that don't share anything.
+    """Draw the parameters once for each copy, from chains that share nothing.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def last_draws(run: Callable[..., Draws], copies: int) -> list[dict[str, NDArray
         An engine that has its model, and takes `draws`, `warmup`, `chains` and a `seed` of
         64 bits.
     copies : int
-        How many.
+        Number of draws.
 
     Raises
     ------
@@ -264,7 +264,7 @@ def check_converged(draws: Draws) -> None:
     Raises
     ------
     EngineFailed
-        If the chains disagree (R-hat above 1.05) or hardly move (bulk effective sample size
+        If the chains disagree (R-hat above 1.05) or hardly mix (bulk effective sample size
         below 100), for any parameter.
     """
     az = import_arviz()
@@ -285,7 +285,7 @@ def check_converged(draws: Draws) -> None:
 
 
 def share_of(epsilon: float, copies: int) -> float:
-    """Largest float of which `copies` cost at most `epsilon` together."""
+    """The largest epsilon of one copy at which `copies` together cost at most `epsilon`."""
     share = epsilon / copies
     while composition.total([share] * copies) > epsilon:
         share = math.nextafter(share, 0.0)

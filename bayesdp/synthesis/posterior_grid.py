@@ -116,24 +116,24 @@ def grid_of(model: Any, bounds: Any, size: Any) -> tuple[GridAxis, ...]:
 
 @dataclass(frozen=True, eq=False)
 class PosteriorGrid:
-    """Censored posterior on a grid; for the curator alone but for what it draws.
+    """Censored posterior on a grid; everything except its draws is for the curator alone.
 
     Parameters
     ----------
     tracer, terms
-        As from `bayesdp.synthesis.censor.model.traced`, with a confidential n.
+        As returned by `bayesdp.synthesis.censor.model.traced`, with a confidential n.
     lower, upper : float
         The interval that every record's log-likelihood is clipped to.
     weights : ndarray, shape (n,), optional
-        Each record's own.
+        Each record's weight.
     grid : tuple
-        As from `grid_of`.
+        As returned by `grid_of`.
 
     Raises
     ------
     InvalidInput
         If the interval is too narrow for the lattice that terms are rounded to, the prior can't be
-        evaluated on the grid, or a record's term not without the others.
+        evaluated on the grid, or a record's term needs the other records.
     """
 
     tracer: Tracer
@@ -145,7 +145,10 @@ class PosteriorGrid:
 
     def __post_init__(self) -> None:
         if self.tracer.axes.n > 1 << _RECORD_BITS:
-            raise InvalidInput(f"model has more than 2^{_RECORD_BITS} records; engine='grid' can't")
+            raise InvalidInput(
+                f"model has more than 2^{_RECORD_BITS} records, the most that engine='grid' takes; "
+                "use engine='pymc'"
+            )
         if self._ends[0] >= self._ends[1]:
             raise InvalidInput(
                 f"epsilon gives an interval {(self.lower, self.upper)}, too narrow for terms that "
@@ -198,7 +201,7 @@ class PosteriorGrid:
         return over_cells(density, list(theta.values()), [])
 
     def log_prior(self, parameters: Sequence[Floats]) -> Floats:
-        """Log prior density at points, one array a parameter; public."""
+        """Log prior density at points, given as one array for each parameter; public."""
         with np.errstate(all="ignore"):
             density = np.asarray(self._log_prior(*parameters), dtype=np.float64)
         if np.any(np.isnan(density) | (density == np.inf)):

@@ -40,14 +40,14 @@ def of_one_record(
     Parameters
     ----------
     tracer, terms
-        As from `bayesdp.synthesis.censor.model.traced`.
+        As returned by `bayesdp.synthesis.censor.model.traced`.
     parameters : mapping
-        The free variables, and what stands for each.
+        The free variables, and their replacements.
 
     Raises
     ------
     InvalidInput
-        If data of the records would stay in it.
+        If data of the records would remain in the graph.
     """
     tracer.trace(terms)
     records = {root: _one(root, axis) for root, axis in tracer.roots.items()}
@@ -79,7 +79,7 @@ def _one(root: Any, axis: int) -> Variable:
 
 
 def without_checks(density: Variable, known: Known) -> tuple[Variable, list[Variable]]:
-    """Split a density into one that doesn't stop at parameters not allowed, and where they are."""
+    """Split a density into one that never raises, and the condition on its parameters."""
     checks = [n for n in io_toposort([], [density]) if isinstance(n.op, CheckParameterValue)]
     conditions = [condition for node in checks for condition in node.inputs[1:]]
     made = rebuilt([density, *conditions], known, unchecked=True)
@@ -91,7 +91,7 @@ def rebuilt(
 ) -> list[Variable]:
     """Rebuild the outputs with some variables replaced, and all operations' inputs changed.
 
-    Checks of parameters are passed by if `unchecked`.
+    Checks of parameters are left out if `unchecked`.
     """
     memo = dict(known)
     for node in io_toposort([], list(outputs)):

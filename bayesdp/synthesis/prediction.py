@@ -33,7 +33,7 @@ _PLAIN = Mode(linker="py", optimizer="fast_compile")  # nothing is compiled for 
 
 
 class Predictor:
-    """Predictor that draws tables of `size` synthetic records at given parameters.
+    """Predictor of synthetic records: draws tables of `size` of them at given parameters.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class Predictor:
         return list(zip(*columns, strict=True))
 
     def _batches(self) -> Iterator[NDArray[np.int64]]:
-        """Yield rows of the public inputs, n at a time; the last stands in for any that lack."""
+        """Yield rows of the public inputs, n at a time; the last row fills an incomplete batch."""
         for start in range(0, self._size, self._axes.n):
             yield np.minimum(np.arange(start, start + self._axes.n), self._size - 1)
 
@@ -187,7 +187,7 @@ def _covariate(variable: Any, axis: int, values: Any, size: int) -> NDArray[Any]
 
 
 def _names(name: str, shape: Sequence[int]) -> list[str]:
-    """List `name`, or `name[0]`, `name[1]`, ..., one for each number of a record."""
+    """List the column names `name`, or `name[0]`, `name[1]`, ..., of one record's numbers."""
     if not len(shape):
         return [name]
     return [f"{name}[{', '.join(map(str, index))}]" for index in np.ndindex(*map(int, shape))]

@@ -38,7 +38,7 @@ class _Lattice:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PseudoPosterior:
-    """Law that a censored beta synthesizer draws (phi, lambda) from. Confidential.
+    """Confidential law from which a censored beta synthesizer draws (phi, lambda).
 
     Nothing here has a privacy guarantee: it depends on the records without any noise. Make one with
     `CensoredBetaSynthesizer.pseudo_posterior`.
@@ -51,7 +51,7 @@ class PseudoPosterior:
     Parameters
     ----------
     law : ClippedPosterior
-        Of the cells, given the records.
+        The law of the grid's cells, given the records.
     """
 
     law: ClippedPosterior
@@ -67,7 +67,8 @@ class PseudoPosterior:
         Returns
         -------
         DataFrame
-            Rows phi and lambda; columns mean, sd and one a quantile, named by its probability.
+            Rows phi and lambda; columns mean, sd and one for each quantile, named by its
+            probability.
         """
         import pandas as pd
 
@@ -91,7 +92,7 @@ class PseudoPosterior:
         )
 
     def sample(self, k: int, seed: int) -> pd.DataFrame:
-        """Draw `k` exact independent pairs, columns phi and lambda; the same for the same seed."""
+        """Draw `k` exact independent pairs, columns phi and lambda, from a seeded generator."""
         import pandas as pd
 
         k = check_at_least_one("k", k)
@@ -125,7 +126,7 @@ class PseudoPosterior:
         return largest
 
     def _risky(self, curves: Floats) -> Iterator[tuple[Floats, Any, Floats]]:
-        """Yield records, weights and curves of (a, b, log Beta), the largest term among theirs."""
+        """Yield records, weights and curves (a, b, log Beta) that attain the largest term."""
         weights, n = self.law.weights, self.law.records.size
         if n == 0:
             return
@@ -147,7 +148,7 @@ class PseudoPosterior:
 
     @cached_property
     def _lattice(self) -> _Lattice:
-        """Zoom in from the blocks of a draw until the box that carries the mass stays."""
+        """Zoom in from the blocks of a draw until the box that carries the mass is stable."""
         blocks = self.law.blocks
         mass = blocks.mass(blocks.bound)
         real = mass > mass.max() + np.log(_NEGLIGIBLE)

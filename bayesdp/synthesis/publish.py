@@ -1,4 +1,4 @@
-"""Publication of a confidential statistic: check, pay, draw, and nothing in another order."""
+"""Publication of a confidential statistic: check, then pay, then draw, always in this order."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def publish(
     Parameters
     ----------
     mechanism : Mechanism
-        How it is randomised; its parameters are public and go into the release.
-    statistic : as the mechanism says
+        How the statistic is randomised; its parameters are public and go into the release.
+    statistic : as the mechanism requires
         Computed from the confidential data: a count, a sum, a histogram, the records.
     copies : int
-        Number of independent outputs. Each costs.
+        Number of independent outputs. Each costs what one costs.
     delta : float
-        Where the promise is stated, in [0, 1); pure mechanisms need none.
+        The delta, in [0, 1), at which the promise is stated; pure mechanisms need none.
     variable : str
-        What was measured, for tables and reports.
+        Name of the measured variable, for tables and reports.
     ledger : DatasetLedger, optional
         The data's budget, ``ledger.dataset("survey-2026")``. The statistic is checked first,
-        then the promise is spent, then the outputs are drawn. What is spent stays spent.
+        then the promise is charged, then the outputs are drawn. A charge is final.
 
     Returns
     -------
@@ -49,10 +49,10 @@ def publish(
     Raises
     ------
     InvalidInput
-        If the mechanism doesn't take such a statistic, or promises nothing at `delta` and there
-        is a ledger, or draws are seeded and there is a ledger. Nothing is spent or drawn.
+        If the mechanism doesn't take such a statistic; or if there is a ledger, and the mechanism
+        promises nothing at `delta` or draws are seeded. Nothing is spent or drawn then.
     BudgetExceeded
-        If it costs more than is left in the ledger. Nothing is spent or drawn.
+        If it costs more than is left in the ledger. Nothing is spent or drawn then.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def pay_then_draw(
     variable: str = "value",
     ledger: DatasetLedger | None = None,
 ) -> Release:
-    """Release what `draw` draws of checked data, for each label, once it is paid for."""
+    """Release each label's outputs, which `draw` draws from checked data once they are paid for."""
     if ledger is not None:
         spend_first(ledger, list(mechanisms.values()), copies, delta)
     drawn = draw()
@@ -120,10 +120,10 @@ def pay_then_draw(
 def spend_first(
     ledger: DatasetLedger, mechanisms: Sequence[Mechanism], copies: int, delta: float = 0.0
 ) -> None:
-    """Record what the outputs will cost, before they are drawn.
+    """Charge the outputs to the ledger before they are drawn.
 
-    The mechanisms are written down with their public parameters and how many groups share
-    them; the groups' labels are not.
+    The ledger records the mechanisms with their public parameters and the number of groups that
+    share each; it doesn't record the groups' labels.
     """
     if not isinstance(ledger, DatasetLedger):
         raise InvalidInput(

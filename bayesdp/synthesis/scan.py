@@ -35,24 +35,24 @@ def scan(
 ) -> Scan:
     """Scan records in files, for a synthesizer to read in batches instead of a DataFrame.
 
-    Synthesizers that need sums alone, of counts or of moments, take it: memory holds one batch and
-    the sums. Counts are those of the same records in memory, to the last one. So does
-    `CensoredBetaSynthesizer`, which sorts the records on disk.
+    Synthesizers that only need sums, of counts or of moments, accept it: memory holds one batch and
+    the sums. Counts are exactly those of the same records in memory. `CensoredBetaSynthesizer`
+    accepts it too, and sorts the records on disk.
 
     Parameters
     ----------
     source : path, sequence of paths, pyarrow Dataset, or Dask DataFrame
-        Parquet or CSV files, or a folder of such; Dask's workers sum a DataFrame's partitions.
+        Parquet or CSV files, or a folder of them; Dask's workers sum a DataFrame's partitions.
     columns : str or sequence of str
-        Which columns; no others are read.
+        The columns to read; no others are.
     by : str, optional
-        The column of each record's group.
+        The column that holds each record's group.
     rows : int
-        Records of a batch, at most.
+        Largest number of records in a batch.
     types : mapping of str to str, optional
-        Arrow's types of columns of CSV files, such as ``{"postcode": "string"}``. Without, each is
-        that of the labels or bounds that a synthesizer is declared with, whatever the records are;
-        of columns without either, it is inferred from a file's first megabyte.
+        Arrow types of columns of CSV files, such as ``{"postcode": "string"}``. By default a column
+        has the type of the labels or bounds that a synthesizer is declared with, whatever the
+        records are; a column without either has the type inferred from a file's first megabyte.
     progress : bool
         Whether to show how many records have been read.
 
@@ -87,7 +87,7 @@ def scan(
 
 @dataclass(frozen=True)
 class Scan:
-    """Scan of confidential records in batches, as `scan` returns it."""
+    """Confidential records that are read in batches, as returned by `scan`."""
 
     source: Any
     columns: tuple[str, ...]
@@ -150,9 +150,10 @@ class Scan:
         return self
 
     def typed(self, types: Mapping[str, str | None]) -> Scan:
-        """Return the scan with Arrow's types of a CSV file's columns, where known and not given.
+        """Return the scan with types for a CSV file's columns, where known and not given.
 
-        Public types: an inferred one is a function of all records, and so is whether it fits.
+        The types are public: an inferred one is a function of all records, and so is whether it
+        fits.
         """
         ready = self._on_dask or not isinstance(self.source, str | Path | Sequence)
         if ready or _files(self.source)[0] != "csv":
@@ -163,7 +164,7 @@ class Scan:
     def column(self) -> str:
         """Name of the only column, or InvalidInput if there are several."""
         if len(self.columns) > 1:
-            raise InvalidInput(f"the scan has columns {list(self.columns)}; one is wanted here")
+            raise InvalidInput(f"the scan has columns {list(self.columns)}; scan a single one")
         return self.columns[0]
 
     @property
@@ -232,11 +233,11 @@ class Scan:
             options = pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=True)
             form = pyarrow.dataset.CsvFileFormat(convert_options=options)
         elif self.types:
-            raise InvalidInput("types is given, but a Parquet file says its own; leave it out")
+            raise InvalidInput("types is given, but a Parquet file has its own; leave it out")
         return _read(lambda: pyarrow.dataset.dataset(files, format=form), self.source)
 
     def _shown(self) -> Any:
-        """Open a context whose value is told how many records have been read."""
+        """Open a context whose value is called with the number of records read."""
         if not self.progress:
             return nullcontext(lambda done: None)
         return _bar()
@@ -276,7 +277,7 @@ def _files(source: Any) -> tuple[str, list[str]]:
 
 
 def _read(step: Callable[[], Any], source: Any) -> Any:
-    """Run a step of Arrow's; its errors show values, so they go no further."""
+    """Run a step of Arrow; its errors show values, so they are replaced."""
     import pyarrow as pa
 
     try:

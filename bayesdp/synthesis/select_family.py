@@ -1,7 +1,7 @@
-"""Choose among public models of counts by the exponential mechanism, for copies made later.
+"""Private choice among public models of counts, by the exponential mechanism, for later copies.
 
-Liu (modips, Algorithm 1) spends epsilon_0 of the budget on a model, and what is left on copies.
-What a choice costs is proved in `bayesdp.mechanisms.families.evidence`.
+Liu (modips, Algorithm 1) spends epsilon_0 of the budget on a model, and the rest on copies.
+`bayesdp.mechanisms.families.evidence` proves the cost of a choice.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def select_family(
 ) -> Release:
     """Choose a model privately, for `bdp.ModipsSynthesizer` to synthesize from.
 
-    `bdp.synthesizers.FamilySelection` makes the choice a part of `bdp.ModipsSynthesizer`, and of
-    its release's law.
+    `bdp.synthesizers.FamilySelection` instead makes the choice part of `bdp.ModipsSynthesizer`,
+    and of its release's law.
 
     Parameters
     ----------
@@ -50,15 +50,16 @@ def select_family(
     data : array_like
         The confidential records, as `bdp.ModipsSynthesizer` takes them.
     epsilon : float
-        Liu's epsilon_0: what all choices together cost, beside what the copies do.
+        Liu's epsilon_0: the total cost of all choices, on top of that of the copies.
     copies : int
-        1, a model for all copies; or as many choices as there will be copies, one for each.
+        Number of choices: 1 for all copies, or one for each copy that will be made.
     public_n : bool
         Whether the number of records is public: as in `bdp.ModipsSynthesizer`.
     criterion : {"log_marginal", "dic"}
-        What is larger for a better family: the log marginal likelihood, or -DIC / 2.
+        The utility of a family: its log marginal likelihood, or -DIC / 2.
     ledger : DatasetLedger, optional
-        Where it is spent first. Copies spend their own there: the total is the sum.
+        Where the choice is charged before it is made. Copies are charged separately: the total is
+        the sum.
 
     Returns
     -------
@@ -68,7 +69,7 @@ def select_family(
     Raises
     ------
     InvalidInput
-        If there are fewer than two families, or others; or too many records.
+        If there are fewer than two families or families of another kind, or too many records.
     BudgetExceeded
         If it costs more than is left in the ledger.
 

@@ -30,40 +30,40 @@ _ANY_N = 1000  # records, to check what doesn't depend on how many there are
 class SequentialModipsSynthesizer(RecordSynthesizer):
     """Synthesize whole tables, privately, from a sequence of conditional models.
 
-    Every copy has all columns of all steps, and records of its own. What a step's columns depend
-    on is what it says: categorical ones on the labels in `by`, numeric ones also on the numeric
-    columns in `on` and those before them in the same step. Given these the model has them
-    independent of all others, and so are they in the copies. The model is that of
-    `bayesdp.mechanisms.modips.sequential.mechanism`, the proof in
-    `bayesdp.mechanisms.modips.sequential.mechanism`.
+    Every copy has all columns of all steps, and records of its own. Each step declares what its
+    columns depend on: categorical ones on the labels in `by`, numeric ones also on the numeric
+    columns in `on` and on those before them in the same step. Given these, they are independent of
+    all other columns in the model, and so in the copies.
+    `bayesdp.mechanisms.modips.sequential.mechanism` has the model and the proof.
 
-    Cells cost nothing, but each has noise of its own: where one has few records next to the noise's
-    scale (``release.mechanism.scales``), its part of a copy is close to what the priors say.
-    Copies are analysed as data, and combined by `bdp.combine`.
+    More cells cost nothing, but each has noise of its own: where a cell has few records relative to
+    the noise's scale (``release.mechanism.scales``), its part of a copy is close to the prior.
+    Analyse copies as data, and combine the results by `bdp.combine`.
 
     Parameters
     ----------
     steps : sequence of CategoricalColumns and NumericColumns
-        In the order of the model.
+        The steps, in the order of the model.
     epsilon, delta : float
         Total privacy cost of all copies; delta in [0, 1), 0 for a pure promise.
     copies : int
         Number of independent copies, each with noise and parameters of its own.
     size : int, optional
-        Synthetic records a copy. Default: the number of confidential ones, where it is public.
+        Synthetic records in each copy. Default: the number of confidential ones, where it is
+        public.
     public_n : bool
         Whether the number of records is public. If it is, it is written into the release, and the
         promise is about replacing one record. If not, the promise is about adding or removing one,
         and `size` must be given.
     weights : sequence of float, optional
-        Each step's share of epsilon, or with Gaussian noise of rho, positive with sum 1. Default:
-        equal ones.
+        Each step's share of epsilon, or of rho with Gaussian noise, positive with sum 1. Default:
+        equal shares.
     noise : {"laplace", "gaussian"}
-        Of every number of the statistics. Gaussian noise needs a delta; it grows with the number
-        of numeric columns in a step, and Laplace noise with its square.
+        The noise of every number of the statistics. Gaussian noise needs a delta; its scale grows
+        with the number of numeric columns in a step, that of Laplace noise with its square.
     clip : bool
-        Whether numbers out of their bounds are moved to them, each by itself; else such data are
-        refused. The release says which.
+        Whether numbers out of their bounds are clipped to them; if not, such data are refused. The
+        release says which.
 
     Raises
     ------
@@ -111,7 +111,7 @@ class SequentialModipsSynthesizer(RecordSynthesizer):
         self.mechanism(known, self.epsilon)  # whose own checks raise
 
     def tally(self, records: Any) -> Sums:
-        """Sum over a DataFrame; columns of no step aren't read."""
+        """Sum over a DataFrame; columns that are in no step aren't read."""
         layouts = layouts_of(self.steps)
         return sums_of_columns(layouts, *columns_of(layouts, records, clip=self.clip))
 
@@ -124,7 +124,7 @@ class SequentialModipsSynthesizer(RecordSynthesizer):
         return statistic_of(layouts_of(self.steps), tally, self.known(tally))
 
     def mechanism(self, known: int | None, epsilon: Any) -> SequentialModipsMechanism:
-        """The mechanism of a table of so many records; None if that is confidential."""
+        """The mechanism of a table of `known` records; None if that number is confidential."""
         return SequentialModipsMechanism.calibrate(
             epsilon=epsilon,
             delta=self.delta,
@@ -143,7 +143,7 @@ class SequentialModipsSynthesizer(RecordSynthesizer):
         Parameters
         ----------
         n : int, optional
-            The public number of records; not where it is confidential.
+            The public number of records; None where it is confidential.
         """
         check_known(n, self.public_n)
         return super().guarantee(n)

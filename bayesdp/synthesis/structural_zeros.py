@@ -28,11 +28,11 @@ def zero_masks(
     Parameters
     ----------
     zeros : None, sequence of mapping, array of bool, or callable
-        As given to the synthesizer: a function of public things alone.
+        As given to the synthesizer: a function of public information alone.
     axes : sequence of Axis or None
-        What the cells are; None where they have no names.
+        The axes of the cells; None where the cells have no names.
     shape : tuple of int
-        Of the table.
+        Shape of the table.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def check_possible(counts: NDArray[np.int64], masks: Mapping[str, NDArray[np.boo
         if np.any(counts[mask]):
             raise InvalidInput(
                 f"data has records where {rule} says that there can be none; correct them by a "
-                "public rule, or leave that one out"
+                "public rule, or leave this rule out of zeros"
             )
 
 

@@ -1,6 +1,6 @@
-"""Tables of counts, one a group, from confidential records or their counts.
+"""Tables of counts, one for each group, from confidential records or their counts.
 
-What is `made` is a synthesizer of tables, which says how its cells, groups and n are declared.
+`made` is a synthesizer of tables, which declares its cells, its groups and whether n is public.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Tables = dict[Label, NDArray[np.int64]]
 def declared_axes(
     bounds: Any, categories: Mapping[str, Any] | None, bins: Any, names: Sequence[str] | None = None
 ) -> tuple[Axis, ...] | None:
-    """Return the axes of a table, from public things alone; None where nothing names its cells."""
+    """Return a table's axes, from public information alone; None if its cells have no names."""
     check_categories(categories)
     if bounds is None and not categories:
         if bins is not None:
@@ -124,7 +124,7 @@ def _given_counts(made: Any, counts: Any, name: str) -> tuple[tuple[Axis, ...] |
         raise InvalidInput("groups is given, but counts isn't a mapping of groups to counts")
     table = _flat(counts, axes)
     if made.public_n and not table.any():
-        raise InvalidInput("counts is of no records; there is nothing to release")
+        raise InvalidInput("counts holds no records; there is nothing to release")
     return axes, {None: table}
 
 

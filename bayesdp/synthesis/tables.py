@@ -1,4 +1,4 @@
-"""Reading of the confidential column and the groups from a table."""
+"""Reading of a confidential column and its groups from a table."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def read_table(
     source : path or str
         A `.csv` or `.parquet` file, or `statsmodels:NAME`.
     columns : list of str
-        Which columns; the others aren't read from a Parquet file.
+        The columns to read; others aren't read from a Parquet file.
     text : collection of str
-        Columns that are taken from a CSV file as they are written, each record by itself.
+        Columns of a CSV file whose values are kept as they are written, each record by itself.
 
     Raises
     ------
     InvalidInput
-        If the file isn't there or isn't a table, or a column isn't in it, or is there twice.
+        If the file doesn't exist or isn't a table, or a column isn't in it or is in it twice.
     """
     import pandas as pd
 
@@ -80,8 +80,8 @@ def answers(
         The value that counts as 1, as it is written in a CSV file; the others in `values` count as
         0. A column from there must have been read as text.
     values : collection of str, optional
-        All values that may occur, with `equals`: public, chosen without the data. So that a value
-        which is mistyped is found without looking at the records.
+        All values that may occur, with `equals`: public, chosen without the data. A mistyped value
+        is then found without looking at the records.
     above : float, optional
         Numbers above it count as 1, the others as 0.
 
@@ -143,8 +143,8 @@ def group_labels(column: pd.Series[Any], names: Mapping[str, Any] | None = None)
     ----------
     column : Series
     names : mapping of str to label, optional
-        All groups there may be, by how they are written: 1 is also 1.0, if that isn't there too.
-        Each record is named by itself, whatever the others are.
+        All groups that may occur, by how they are written: 1 is also 1.0, unless that is listed
+        too. Each record is named by itself, whatever the others are.
 
     Raises
     ------

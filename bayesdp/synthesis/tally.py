@@ -1,4 +1,4 @@
-"""Sums over confidential records by group, wherever these are."""
+"""Sums over confidential records by group, in memory or in files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def typed(data: Any, axes: Sequence[Axis] = (), groups: Iterable[Any] | None = None) -> Any:
-    """Return a scan with its columns' declared types; what is in memory has its own."""
+    """Return a scan with its columns' declared types; data in memory keep their own."""
     if not isinstance(data, Scan):
         return data
     types = {axis.name: _type_of(axis.categories or (0.5,)) for axis in axes}
@@ -26,7 +26,7 @@ def typed(data: Any, axes: Sequence[Axis] = (), groups: Iterable[Any] | None = N
 
 
 def _type_of(labels: Iterable[Any]) -> str | None:
-    """Arrow's type that holds all these labels as they are; None where there is none."""
+    """The Arrow type that holds all these labels as they are; None where there is none."""
     kinds = {type(label) for label in labels}
     if kinds in ({str}, {bool}):
         return "string" if kinds == {str} else "bool"
@@ -48,18 +48,19 @@ def tallied(
     ----------
     data : Scan, records in memory, or iterator of batches of them
     tally : callable
-        Of records and their groups, which are None without: a mapping of each group, or None.
+        A function of records and their groups (or None) that returns the tally of each group, or
+        of None.
     add : callable
-        Adds a group's two.
+        Adds two tallies of a group.
     by : optional
         The groups of records in memory.
     empty : optional
-        What no record makes, where that there is none isn't refused.
+        The tally of no records, where data without records aren't refused.
 
     Raises
     ------
     InvalidInput
-        If a scan has no record and `empty` isn't given, or `by` is given with one or with batches.
+        If a scan has no record and `empty` isn't given, or `by` is given with a scan or batches.
     """
 
     def plus(first: dict[Any, T], second: dict[Any, T]) -> dict[Any, T]:
@@ -95,7 +96,7 @@ def tallied(
 
 
 def _found(tallies: dict[Any, T], empty: T | None) -> dict[Any, T]:
-    """Return what was found, or under None what no record makes."""
+    """Return the tallies, or the tally of no records under None."""
     if tallies:
         return tallies
     if empty is None:

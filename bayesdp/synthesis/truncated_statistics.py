@@ -1,4 +1,4 @@
-"""Statistics of a confidential graph that hide all ties of any one node, by truncation."""
+"""Release of a graph's degree statistics under node privacy, by truncation of degrees."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ class TruncatedStatisticsSynthesizer(GraphSynthesizer):
     """Release statistics of an undirected graph's degrees, hiding all ties of each node.
 
     Ties are first cut, in the order of the nodes' labels, so that no node has more than
-    `max_degree`; then the statistics of what is left get Laplace noise (Kasiviswanathan, Nissim,
-    Raskhodnikova and Smith 2013; Day, Li and Lyu 2016). A small `max_degree` needs little noise and
-    cuts much: choose it without the data, a little above the degrees that are usual.
+    `max_degree`; then the statistics of the remaining graph get Laplace noise (Kasiviswanathan,
+    Nissim, Raskhodnikova and Smith 2013; Day, Li and Lyu 2016). A small `max_degree` needs little
+    noise and cuts many ties: choose it without the data, a little above the usual degrees.
 
     Parameters
     ----------
     formula : str
-        Of edges, kstar, degree, gwdegree, isolates and concurrent, as "edges + kstar(2)". Others,
-        as nodematch and triangle, depend on which ties are kept, of which one node may change all.
+        Terms among edges, kstar, degree, gwdegree, isolates and concurrent, for example
+        "edges + kstar(2)". Others, such as nodematch and triangle, depend on which ties are kept,
+        and one node may change all of those.
     epsilon : float
-        Of all copies, under NODE: two graphs on the same public nodes that differ in any of the
-        dyads of one node. `guarantee(neighbours="edge")` of the mechanism has the smaller cost of
-        one tie.
+        Total privacy cost of all copies under NODE: two graphs on the same public nodes differ in
+        any of the dyads of one node. `guarantee(neighbours="edge")` of the mechanism has the
+        smaller cost of one tie.
     max_degree : int
-        At least 1.
+        Largest number of ties that a node keeps, at least 1.
     weights : sequence of float, optional
-        Shares of epsilon, one a statistic; by default equal.
+        Shares of epsilon, one for each statistic; by default equal.
 
     Raises
     ------
@@ -66,7 +67,7 @@ class TruncatedStatisticsSynthesizer(GraphSynthesizer):
         return as_network(graph)
 
     def mechanism_like(self, example: Any = None) -> TruncatedStatisticsMechanism:
-        """The mechanism for graphs with as many nodes as a network; any, if given an output."""
+        """The mechanism for graphs with as many nodes as a network, or for a released output."""
         graph = isinstance(example, Network) or hasattr(example, "edges")
         nodes = as_network(example).n if graph else None
         weights: Any = self.weights

@@ -243,7 +243,7 @@ def test_audit(bayesdp):
     assert status == 0
     assert out.count("no violation found") == 2
     assert out.startswith("east: ")
-    assert out.count("so many draws show at most 4.") == 2
+    assert out.count("this many draws show at most 4.") == 2
     assert "trials is 5" in bayesdp("audit r --trials 5")[2]
 
 

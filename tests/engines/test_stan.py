@@ -232,7 +232,7 @@ def test_a_worker_that_dies_is_reported(
 ) -> None:
     monkeypatch.setattr(stan_pystan, "_WORKER", tmp_path / "worker.py")
     (tmp_path / "worker.py").write_text("import os; os.kill(os.getpid(), 9)")
-    with pytest.raises(EngineFailed, match="ended with status -9, for want of memory perhaps"):
+    with pytest.raises(EngineFailed, match="ended with status -9, perhaps out of memory"):
         stan_pystan.PyStan().compile(PROGRAM, tmp_path)
     assert list(temporary.iterdir()) == []
 

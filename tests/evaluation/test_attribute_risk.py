@@ -117,7 +117,7 @@ NOTHING = -math.inf
         ((GOOD, [0.1, 0.2, 0.3], [1]), None, "3 draws"),
         ((GOOD, [0.1, math.nan], [1]), None, "NaN or plus infinity"),
         ((GOOD, [NOTHING, NOTHING], [1]), None, "can't have come"),
-        ((GOOD, [0.1, 0.3], [2]), None, "none of the guesses"),
+        ((GOOD, [0.1, 0.3], [2]), None, "aren't among the guesses"),
         ((GOOD, [0.1, 0.3], [0.5]), None, "whole numbers"),
         ((GOOD, [0.1, 0.3], [0, 1]), None, "whole numbers"),
         ((np.where(GOOD[1, 0, 1] == GOOD, NOTHING, GOOD), [0.1, 0.3], [1]), None, "be possible"),

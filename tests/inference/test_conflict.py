@@ -140,7 +140,7 @@ def test_the_rule_alone():
     assert conflict_in([]) is None
     assert conflict_in([Noise(20.0, 1)]) is None
     assert conflict_in([Noise(20.0, 1), Noise(20.0, 9)]) is None
-    assert "1 number leads" in str(conflict_in([Noise(21.0, 1)]))
+    assert "noise on 1 number with" in str(conflict_in([Noise(21.0, 1)]))
 
 
 def test_copies_that_contradict_each_other_are_said_to():

@@ -277,7 +277,7 @@ REFUSED = [
     (Evidence(Network(5), np.empty((0, 2)), np.empty(0)), "n = 5"),
     (Evidence(Network(4, (), True), np.empty((0, 2)), np.empty(0)), "directed = True"),
     (Evidence(Network(4), np.array([[0, 4]]), np.ones(1)), "two different nodes from 0 to 3"),
-    (Evidence(Network(4), np.array([[0, 1]]), np.ones(2)), "one finite value a pair"),
+    (Evidence(Network(4), np.array([[0, 1]]), np.ones(2)), "one finite value for each pair"),
     (Evidence(Network(4), np.array([[0, 1]]), np.array([np.inf])), "finite"),
     (Evidence(Network(4), np.empty((0, 2)), np.empty(0), matrix=np.ones((3, 3))), "shape"),
     (Evidence.of_degrees(Network(4), SeenDegrees(np.ones(3), 1.0)), r"shape \(4,\)"),

@@ -56,7 +56,7 @@ REFUSED = [
     (lambda: Network(1), "at least 2"),
     (lambda: Network("abc"), "nodes is"),
     (lambda: Network(["a", "a"]), "one label twice, at 0 and at 1"),
-    (lambda: Network(3, attributes={"x": [1, 2]}), "one value a node"),
+    (lambda: Network(3, attributes={"x": [1, 2]}), "one value for each node"),
     (lambda: Network(2, dyad_attributes={"d": [[0, 1], [2, 0]]}), "symmetric"),
     (lambda: Network(2, dyad_attributes={"d": [[0, np.nan], [np.nan, 0]]}), "finite"),
     (lambda: Network(2, dyad_attributes={"d": [0, 1]}), "shape"),

@@ -133,7 +133,7 @@ def test_an_old_copy_is_found_by_who_knows_better(tmp_path):
     account.spend(promise(1.0, neighbours="edge"))
     heads = ledger.verify()
     path.write_bytes(old)
-    with pytest.raises(bdp.errors.LedgerCorrupted, match="entry 2: it was there a moment ago"):
+    with pytest.raises(bdp.errors.LedgerCorrupted, match="entry 2: it was read before"):
         account.spend(promise(1.0, neighbours="edge"))
     assert ledger.verify()  # consistent in itself
     with pytest.raises(bdp.errors.LedgerCorrupted, match="isn't in its history any more"):

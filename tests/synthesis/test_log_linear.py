@@ -159,7 +159,7 @@ def test_bad_data_and_releases_are_refused():
     with pytest.raises(bdp.errors.InvalidInput, match="data has columns"):
         made.release(pd.DataFrame({"a": [0]}))
     public = dataclasses.replace(made, neighbours="replace_one")
-    with pytest.raises(bdp.errors.InvalidInput, match="counts is of no records"):
+    with pytest.raises(bdp.errors.InvalidInput, match="counts holds no records"):
         public.release(counts=np.zeros(12, int))
     with pytest.raises(bdp.errors.InvalidInput, match="data is empty"):
         public.release(pd.DataFrame({k: [] for k in COLUMNS}))

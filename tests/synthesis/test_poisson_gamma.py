@@ -277,7 +277,7 @@ def test_totals_and_sizes_are_of_the_groups():
         Synthesizer(epsilon=1.0, expected=BY_SEX, total={"men": 3})
     with pytest.raises(bdp.errors.InvalidInput, match="total is 0"):
         Synthesizer(epsilon=1.0, expected=BY_SEX, total={"men": 3, "women": 0})
-    with pytest.raises(bdp.errors.InvalidInput, match="n is of"):
+    with pytest.raises(bdp.errors.InvalidInput, match="n has groups"):
         Synthesizer(epsilon=1.0, expected=BY_SEX).guarantee({"men": 3})
     with pytest.raises(bdp.errors.InvalidInput, match="expected has no groups"):
         Synthesizer(epsilon=1.0, expected=EXPECTED).release(["north"], by=["men"])

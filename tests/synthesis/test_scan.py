@@ -230,7 +230,7 @@ def test_wrong_columns_and_types(people, tmp_path):
     with pytest.raises(bdp.errors.InvalidInput, match="types is"):
         bdp.scan(path, "age", types={"age": "whole"})
     people.to_parquet(tmp_path / "people.parquet")
-    with pytest.raises(bdp.errors.InvalidInput, match="a Parquet file says its own"):
+    with pytest.raises(bdp.errors.InvalidInput, match="a Parquet file has its own"):
         bdp.scan(tmp_path / "people.parquet", "age", types={"age": "int64"})
     path.write_text("a\n" + "1\n" * 1_000_000 + "SECRET\n")
     changing = bdp.scan(path, "a")
@@ -256,7 +256,7 @@ def test_what_scans_are_not_for(people, tmp_path):
         bdp.synthesizers.NoisyMomentsSynthesizer({"votes": (0, 1), "age": (0, 99)}).release(grouped)
     with pytest.raises(bdp.errors.InvalidInput, match="one column"):
         bdp.BetaBinomialSynthesizer(epsilon=1.0).release(several)
-    with pytest.raises(bdp.errors.InvalidInput, match="one is wanted here"):
+    with pytest.raises(bdp.errors.InvalidInput, match="scan a single one"):
         bdp.synthesizers.CensoredBetaSynthesizer(epsilon=1.0).release(several)
     unnamed = bdp.synthesizers.PoissonGammaSynthesizer(4.0, expected=(10.0, 20.0))
     with pytest.raises(bdp.errors.InvalidInput, match="name the areas in expected"):

@@ -1,4 +1,4 @@
-"""Run the chains of a log-linear model: start, tune, and collect."""
+"""Chains of a log-linear model: start, tune, run and collect them."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def sample(
 ) -> Draws:
     """Draw "u", shape (chains, draws, coordinates), "tau" where one isn't fixed, and "n".
 
-    With `known`, the table is this one, and only u and tau are drawn.
+    With `known`, the table is given, and only u and tau are drawn.
 
     Raises
     ------
     EngineFailed
-        If a chain comes to where the likelihood is no number.
+        If a chain reaches a point where the likelihood is NaN.
     """
     import numba
 
@@ -90,7 +90,7 @@ def _one(
     known: NDArray[np.int64] | None,
     step: Step,
 ) -> tuple[Any, ...]:
-    """Run one chain, from a start that is spread wider than the posterior, nearly."""
+    """Run one chain, from a start that is roughly overdispersed relative to the posterior."""
     rng = np.random.default_rng(seed)
     often = _JOINTS_OF_COEFFICIENTS if problem.released.kind == COEFFICIENTS else _JOINTS
     joints = 0 if model.summed else often if known is None else -1
@@ -132,7 +132,7 @@ def _one(
 
 
 def _possible(x: NDArray[np.int64], released: Released) -> NDArray[np.int64]:
-    """Move a table to where its law isn't zero, with the same total if there is room."""
+    """Change a table so that its law isn't zero, with the same total if that is possible."""
     if released.kind != NUMBERS or not released.table.shape[1]:
         return x
     finite = released.table > -np.inf

@@ -1,8 +1,8 @@
 r"""The law of a logistic regression's released coefficients given a latent table, and its moves.
 
 A table x has the minimiser w(x) of sum_c x_c log(1 + exp(-s_c'w)) + penalty / 2 ||w||^2, with s_c
-the cell's predictors, an intercept among them, times 1 or -1 for its response. Of it z = w(x) +
-Gaussian noise is seen. Newton's method finds w(x) to within 1e-9, which is nothing to the noise.
+the cell's predictors, an intercept among them, times 1 or -1 for its response. The release is z =
+w(x) + Gaussian noise. Newton's method finds w(x) to within 1e-9, negligible relative to the noise.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ Floats = NDArray[np.float64]
 
 
 def information(released: Any, rates: Floats, weighted: Floats) -> tuple[Floats, Floats, Floats]:
-    """Information on coordinates in the release, nearly; in noise alone; and its slope there.
+    """Approximate information about coordinates, that given noise alone, and the log law's slope.
 
     Parameters
     ----------
     released : Released
     rates : ndarray, shape (cells,)
     weighted : ndarray, shape (cells, coordinates)
-        Their derivatives.
+        Derivatives of the rates.
     """
     s, copies = released.design, len(released.table)
     w = released.table.mean(axis=0)

@@ -5,9 +5,9 @@ where every cell has noise of its own with a log-concave law,
 
     Pr[z | u] = sum over n of Pr[n] n! [t^n] prod_c sum_x (p_c t)^x / x! Pr[z_c | x],
 
-and the coefficient of t^n is a convolution over the cells. As in `bayesdp.engines.count_vectors` a
-factor e^(lambda x) in every term, which n alone sees, brings the terms near what n asks for, so
-that all of them can be cut to where they matter.
+and the coefficient of t^n is a convolution over the cells. As in `bayesdp.engines.count_vectors`, a
+factor e^(lambda x) in every term, which in the product depends on n alone, centres the terms so
+that they add up to about n, and all of them can be cut to where they matter.
 
 A term's effects with a scale of their own have, tau summed out of N(0, tau^2) and HalfNormal(s),
 
@@ -38,14 +38,14 @@ Floats = NDArray[np.float64]
 
 
 def summed_likelihood(model: Model, released: Released) -> Any:
-    """Make a function of points, shape (points, coordinates): log Pr[released | u] but a constant.
+    """Make a function of points, shape (points, coordinates): log Pr[released | u] + a constant.
 
     Parameters
     ----------
     model : Model
-        Whose counts are Poisson, or have a total with a law.
+        A model whose counts are Poisson, or have a total with a law.
     released : Released
-        A number a cell; with a total, of a log-concave law.
+        One number for each cell; with a total, its noise has a log-concave law.
     """
     if model.poisson:
         return lambda points: log_likelihoods(model, released, points)
@@ -80,7 +80,7 @@ def log_prior_density(model: Model, points: Floats) -> Floats:
 
 
 def log_law_at(released: Released, table: NDArray[np.int64]) -> float:
-    """Log-law of the outputs at a table of the possible cells, but for its constant."""
+    """Log-law of the outputs at a table of the possible cells, without its constant."""
     sums = np.zeros(len(released.observed), dtype=np.int64)
     np.add.at(sums, released.places.ravel(), np.repeat(table, released.places.shape[1]))
     return float(law_of_all(released, sums))

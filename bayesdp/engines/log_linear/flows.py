@@ -1,9 +1,9 @@
 r"""Flows of leaps: do they lead into a region of a posterior as often as out of it?
 
-Chances of moves that keep a law p, accepted by Metropolis and Hastings's ratio, balance: whatever
-number t, the expected chance that a coordinate's leap takes it from above t to below is, under p,
-that of the way back. Chains that stay on one side of t see many leaps out of it and few into it,
-which is how a region shows that is missing among the draws, while chains that all miss it agree.
+Moves that leave a law p invariant, accepted by the Metropolis-Hastings ratio, balance: for any
+number t, the expected probability under p that a coordinate's leap takes it from above t to below
+equals that of the way back. Chains that stay on one side of t see many leaps out of it and few into
+it. That reveals a region which is missing among the draws even if all chains miss it and agree.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ _ERRORS = 5.0
 
 
 def one_sided(leaps: Floats, u: Floats, mean: Floats, sd: Floats) -> Iterator[str]:
-    """List what speaks against draws by which leaps aren't balanced, in words.
+    """List reasons to doubt draws, where leaps aren't balanced, in words.
 
     Parameters
     ----------
     leaps : ndarray, shape (chains, draws, leaps, 4)
-        Coordinate, old value, new value, and the chance that the leap is taken.
+        Coordinate, old value, new value, and the probability that the leap is taken.
     u : ndarray, shape (chains, draws, coordinates)
+        The draws.
     mean, sd : ndarray, shape (coordinates,)
-        Of their priors.
+        Means and standard deviations of the coordinates' priors.
     """
     worst = (0.0, 0.0, 0.0)
     for p in range(u.shape[-1]):

@@ -1,4 +1,4 @@
-"""Problem that the chains of a log-linear model solve for a release, and their tuning."""
+"""The sampling problem of a log-linear model and a release, and the tuning of its chains."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ class Problem:
     owners : ndarray of int, shape (coordinates,)
         The number of a coordinate's tau, or -1.
     scales : ndarray
-        Of the half-normal priors of tau.
+        Scales of the half-normal priors of tau.
     sizes : sequence of (int, float), optional
         Possible totals and their probabilities; None for independent Poisson counts.
     released : Released
     centre : ndarray
-        What each number's copies say of its count, on average.
+        Estimate of each number's count, averaged over its copies.
     noise : float
-        Variance of that about the count.
+        Variance of that estimate around the count.
     information : float
-        What all copies tell of it: the squared slope of their log law, on average.
+        Information of all copies about a count: the mean squared slope of their log law.
     pairs : ndarray of int, shape (pairs, 2)
-        Of a logistic model (`bayesdp.kernels.log_linear.likelihood`).
+        Pairs of cells of a logistic model (`bayesdp.kernels.log_linear.likelihood`).
     """
 
     columns: Floats
@@ -102,7 +102,7 @@ class Problem:
         return np.asarray(special.softmax(eta) * max(total, 1.0))
 
     def tuning(self, u: Floats) -> tuple[Tuning, Floats]:
-        """Tune the moves at one value of u; return their scales and the release's slope, nearly."""
+        """Tune the moves at one u; return their scales and the release's approximate slope."""
         rates, (_, x) = self.rates(u), self.log_rates(u)
         released = self.released
         if self.sizes is None and released.kind == NUMBERS:
@@ -174,7 +174,7 @@ class Problem:
         return u
 
     def _widths(self, rates: Floats) -> NDArray[np.int64]:
-        """Widths of moves, about 1.7 standard deviations of what each changes, given all else."""
+        """Widths of moves, about 1.7 conditional standard deviations of what each changes."""
         within = self.released.within
         share = within.mean(axis=1)
         reached = (within.shape[0], within.shape[0], share.sum(), (share**2).sum())

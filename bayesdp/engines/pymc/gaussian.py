@@ -1,4 +1,4 @@
-"""PyMC's program of normal records, with what lies between them and a release as latents."""
+"""The PyMC program of normal records, with latent statistics between them and a release."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Observed:
-    """One release of normal records, and what its mechanism randomised.
+    """One release of normal records, and the statistic that its mechanism randomised.
 
     Attributes
     ----------
     part : Part
     n : int
-        Confidential records.
+        Number of confidential records.
     sums : bool
-        Whether noise was added to sums; else to means and variances.
+        Whether noise was added to sums; if not, it was added to means and variances.
     means, variances : tuple of two floats, or None
-        Within which alone there is a law, if so.
+        Ranges outside which the law isn't defined, if there are any.
     """
 
     part: Part
@@ -46,16 +46,16 @@ def gaussian(
 ) -> pm.Model:
     """Model of groups' means "mu" and, where sd is None, standard deviations "sigma".
 
-    Latent are the mean of the confidential records, their variance where sd is None and, of modips
-    copies, each copy's noisy statistic and parameters. Noise is taken as continuous, which on a
-    lattice far finer than it makes no difference.
+    The latent variables are the mean of the confidential records, their variance where sd is None
+    and, for modips copies, each copy's noisy statistic and parameters. Noise is treated as
+    continuous, which makes no difference where the lattice is far finer than the noise.
 
     Parameters
     ----------
     parts : sequence of Observed
-        One a group.
+        One for each group.
     sd : float or None
-        Of the records.
+        Standard deviation of the records, if it is known.
     prior : tuple of floats, or None
         (m0, s0), or where sd is None (m0, k, a, b); None is flat.
     """
@@ -90,13 +90,13 @@ def pooled(
     Parameters
     ----------
     parts : sequence of Observed
-        One a group.
+        One for each group.
     sd : float or None
-        Of the records.
+        Standard deviation of the records, if it is known.
     variance : tuple of two floats, or None
         (a, b) of the inverse-gamma prior of sigma^2, where sd is None.
     prior : tuple of two floats
-        Of "mean": its mean and sd.
+        Mean and sd of the normal prior of "mean".
     spread : float
         Scale of the half-normal prior of "spread".
     """
@@ -163,7 +163,7 @@ def copies_logp(
     ----------
     pymc : module
     g : str
-        What the names of all that joins the model end in.
+        Suffix of the names of all variables that are added to the model.
     seen : Observed
     copies : NormalCopiesView
         The mechanism's view.

@@ -1,4 +1,4 @@
-"""PyMC's program of probabilities whose records were answered at random."""
+"""The PyMC program of probabilities whose records were answered by randomized response."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def multinomial_response(
     Parameters
     ----------
     counts : sequence of ndarray, shape (patterns,)
-        Records that were answered so, one array a group.
+        Number of records with each pattern of answers, one array for each group.
     columns : sequence of ndarray, shape (k, patterns)
         Pr[pattern | category].
     alpha : sequence of k floats
-        Of the Dirichlet prior of "theta", shape (groups, k).
+        Parameters of the Dirichlet prior of "theta", which has shape (groups, k).
     """
     pymc = import_pymc()
     import pytensor.tensor as pt

@@ -19,7 +19,7 @@ def unbounded_logp(cell: Cell, output: Any, statistic: Any) -> Any:
 def noise_logp(cell: Cell, output: Any, statistic: Any) -> Any:
     """Log-density of noisy numbers given the statistic, as a PyTensor expression.
 
-    Up to a constant; an output at an inflated end has the probability of all beyond.
+    It is up to a constant; an output at an inflated end has the probability of everything beyond.
     """
     import pytensor.tensor as pt
 

@@ -24,7 +24,7 @@ def binomial(
     cells : sequence of Cells
         One element a group.
     prior : tuple of two floats
-        Of the beta prior of every proportion.
+        Parameters of the beta prior of every proportion.
     groups : sequence or None
         Coordinate of the dimension "group" of the variable "p"; None for a single proportion.
     """

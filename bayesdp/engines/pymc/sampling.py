@@ -37,7 +37,7 @@ def import_pymc() -> Any:
 
 @contextmanager
 def without_notices() -> Iterator[None]:
-    """Leave out PyTensor's notice that it has no BLAS, and PyMC's use of an older Scan."""
+    """Suppress PyTensor's notice that it has no BLAS, and that on PyMC's use of an older Scan."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PyTensor could not link to a BLAS", UserWarning)
         warnings.filterwarnings("ignore", "Scan return signature", DeprecationWarning)
@@ -63,15 +63,15 @@ def sample(
     Parameters
     ----------
     model : pm.Model
-        Continuous free variables only.
+        A model with continuous free variables only.
     variables : sequence of str
-        Which posterior variables to keep.
+        The posterior variables to keep.
     draws, chains, warmup : int
-        Draws per chain after `warmup` draws of adaptation.
+        Draws per chain after `warmup` draws of adaptation, and number of chains.
     seed : int or None
-        For reproducible draws.
+        Seed, for reproducible draws.
     progress : bool or None
-        Whether to show nutpie's progress bar; None for where standard error is a terminal.
+        Whether to show nutpie's progress bar; None: only if standard error is a terminal.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def sample(
 def _uncut(sampler: Any) -> Any:
     """Wait for nutpie's sampler and return its result; Ctrl-C stops it.
 
-    nutpie itself takes Ctrl-C for the wish to go on with the draws that there are.
+    nutpie itself treats Ctrl-C as a request to go on with the draws made so far.
     """
     try:
         return sampler.wait()

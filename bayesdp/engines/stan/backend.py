@@ -63,10 +63,10 @@ class Backend(Protocol):
     """Protocol of a backend, which compiles Stan programs and runs them."""
 
     def fingerprint(self) -> dict[str, str]:
-        """Fingerprint of all that a compiled program depends on, beside its text."""
+        """Fingerprint of everything that a compiled program depends on besides its text."""
 
     def compile(self, program: Program, folder: Path) -> None:
-        """Compile a program into the folder that holds its text, which moves afterwards."""
+        """Compile a program into the folder that holds its text, which is moved afterwards."""
 
     def sample(self, program: Program, folder: Path, run: Run) -> Draws:
         """Sample from the program that was compiled into a folder."""
@@ -86,7 +86,7 @@ def require_variables(program: Program, asked: Sequence[str], declared: Sequence
     Raises
     ------
     InvalidInput
-        If `asked` has a name that `declared` has not.
+        If `asked` has a name that `declared` hasn't.
     """
     unknown = [name for name in asked if name not in declared]
     if unknown:

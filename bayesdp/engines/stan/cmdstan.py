@@ -76,7 +76,7 @@ class CmdStan:
         Raises
         ------
         EngineFailed
-            With what stanc or the C++ compiler says.
+            If the program doesn't compile; the message is that of stanc or the C++ compiler.
         """
         with _quiet():
             try:
@@ -95,9 +95,9 @@ class CmdStan:
         Raises
         ------
         EngineFailed
-            If Stan refuses the data or a chain fails, with Stan's message less its numbers.
+            If Stan refuses the data or a chain fails, with Stan's message without its numbers.
         InvalidInput
-            If the program has not all of `run.variables`.
+            If the program lacks some of `run.variables`.
         """
         cmdstanpy = import_cmdstanpy()
         with private_folder() as files, _quiet():
@@ -166,11 +166,11 @@ def _printed(folder: Path) -> str:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Mute CmdStanPy's logger meanwhile, and until the threads that it started have ended.
+    """Mute CmdStanPy's logger inside the context, and until the threads that it started end.
 
-    After Ctrl-C these may still have to say that their chains were interrupted. By a filter of
-    this call's own, since `cmdstanpy.disable_logging` restores a wrong state when two threads leave
-    it in the order they entered.
+    After Ctrl-C these may still report that their chains were interrupted. Each call has a filter
+    of its own, since `cmdstanpy.disable_logging` restores a wrong state when two threads leave it
+    in the order they entered.
     """
     logger = logging.getLogger("cmdstanpy")
     before = set(threading.enumerate())

@@ -1,9 +1,9 @@
-"""Stan programs: where their text is read from, and where what they compile to is kept.
+"""Stan programs: where their text is read from, and where compiled programs are kept.
 
 A compiled program lies in a folder of the user's cache, named by a hash of everything it
 depends on. It is built in a temporary folder beside that one and moved into place when it is
-complete, so that an interrupted build is never taken for a good one. A second process that wants it
-meanwhile waits; on a disk without locks it builds its own, and the two don't meet.
+complete, so that an interrupted build is never mistaken for a good one. A second process that wants
+it meanwhile waits; on a disk without locks it builds its own, and the two don't collide.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def read_program(name: str) -> Program:
     Raises
     ------
     InvalidInput
-        If no such program ships, or an `#include` names a file that doesn't, or itself.
+        If no such program ships, or an `#include` names a file that doesn't exist, or its own.
     """
     folder = shipped("stan")
     names = sorted(path.stem for path in folder.glob("*.stan"))
@@ -125,15 +125,15 @@ def compiled(
     program : Program
         The program. The folder holds its text, to which Stan's line numbers refer.
     fingerprint : mapping of str to str
-        All else that the compiled program depends on: compiler options, versions, platform.
+        Everything else that the compiled program depends on: compiler options, versions, platform.
     compile_into : callable
         Compiles the program into the folder that it is given, whose path is not final.
 
     Returns
     -------
     Path
-        A folder that holds `MARKER` and all files of the build. Where the cache can't be looked at
-        or written, it is in a temporary one, with one warning in a process.
+        A folder that holds `MARKER` and all files of the build. Where the cache can't be read or
+        written, it is in a temporary one, with one warning for each process.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def compiled(
 
 
 def _usable(cache: Path, name: str) -> Path:
-    """Return the cache, or one of this process's own where it can't be looked at or written."""
+    """Return the cache, or one of this process's own where it can't be read or written."""
     try:
         if _is_whole(cache / name):
             return cache
@@ -175,7 +175,7 @@ def _usable(cache: Path, name: str) -> Path:
 
 @functools.cache
 def _own_cache(instead_of: Path) -> Path:
-    """Make a cache that goes with this process; the warning is given once."""
+    """Make a cache that is removed with this process, and warn once."""
     warnings.warn(
         f"the folder of compiled Stan programs {str(instead_of)!r} can't be used, so programs are "
         "compiled anew in each session; set the environment variable BAYESDP_CACHE to a folder "
@@ -203,7 +203,7 @@ def _is_whole(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def _one_at_a_time(lock: Path) -> Iterator[None]:
-    """Wait until no other process is here; on a disk without locks, go on."""
+    """Wait until no other process holds the lock; on a disk without locks, go on."""
     from filelock import FileLock
 
     with contextlib.ExitStack() as stack:

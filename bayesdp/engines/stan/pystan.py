@@ -101,7 +101,7 @@ class PyStan:
         Raises
         ------
         EngineFailed
-            With what stanc or the C++ compiler says.
+            If the program doesn't compile; the message is that of stanc or the C++ compiler.
         """
         request = {
             "task": "compile",
@@ -127,9 +127,9 @@ class PyStan:
         Raises
         ------
         EngineFailed
-            If Stan refuses the data or a chain fails, with Stan's message less its numbers.
+            If Stan refuses the data or a chain fails, with Stan's message without its numbers.
         InvalidInput
-            If the program has not all of `run.variables`.
+            If the program lacks some of `run.variables`.
         """
         request = {
             "task": "sample",
@@ -207,7 +207,7 @@ def _outcome(status: int, folder: Path, printed: str) -> _Outcome:
     if said.is_file():
         failure = said.read_text()
     elif status != 0:
-        failure = f"its process ended with status {status}, for want of memory perhaps"
+        failure = f"its process ended with status {status}, perhaps out of memory"
     return _Outcome(folder, failure, printed.strip()[-_TAIL_CHARACTERS:])
 
 

@@ -30,7 +30,7 @@ _STANC_ATTEMPTS = 3
 
 
 def main(folder: Path) -> None:
-    """Do what request.json in `folder` asks for."""
+    """Carry out the request in `folder`/request.json."""
     request = json.loads((folder / "request.json").read_text())
     cache: Any = importlib.import_module("httpstan.cache")
     cache.cache_directory = lambda: Path(request["cache"])

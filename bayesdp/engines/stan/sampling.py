@@ -65,9 +65,9 @@ def sample(
     seed : int, optional
         Not negative; random if omitted. The same seed and versions give the same draws.
     backend : {"auto", "cmdstanpy", "pystan"}
-        Which interface to Stan; see `available_backend` for "auto".
+        The interface to Stan; see `available_backend` for "auto".
     progress : bool or None, default False
-        Whether to show progress; None for where standard error is a terminal. Otherwise nothing
+        Whether to show progress; None: only if standard error is a terminal. Otherwise nothing
         is printed.
     adapt_delta : float, default 0.8
         Target acceptance rate of the adaptation, above 0 and below 1. Nearer to 1 means
@@ -81,7 +81,7 @@ def sample(
     Raises
     ------
     InvalidInput
-        If an argument is not one that is allowed.
+        If an argument is out of its range.
     MissingDependency
         If the backend is not installed.
     EngineFailed
@@ -136,7 +136,7 @@ def _compiled(source: Program, chosen: Backend, progress: bool) -> Path:
 
 
 def available_backend() -> str:
-    """Name the backend that `sample` uses unless told otherwise.
+    """Name the backend that `sample` uses by default.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def available_backend() -> str:
     Raises
     ------
     MissingDependency
-        If neither is there, with the commands that install them.
+        If neither is installed; the message has the commands that install them.
     """
     if find_cmdstan() is not None:
         return "cmdstanpy"

@@ -1,4 +1,4 @@
-"""Intervals without privacy: what no epsilon can be expected to better."""
+"""Intervals without privacy: no epsilon can be expected to give shorter ones."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def without_privacy(question: Question, design: Design) -> Lengths | None:
 
 
 def criterion_of(lengths: Lengths, assurance: float | None) -> float:
-    """Return the mean length, or the one that the assured share stays within."""
+    """Return the mean length, or the length that the assured share doesn't exceed."""
     if assurance is None:
         return float(lengths.chances @ lengths.lengths)
     return assured_length(lengths, assurance)[0]
 
 
 def needed_n(question: Question, length: float, target: float) -> int | None:
-    """Estimate how many records would do without privacy; None where more than 10^10, or unknown.
+    """Estimate how many records would suffice without privacy; None if unknown or over 10^10.
 
-    Of a proportion by halving; else as lengths fall with the square root of n.
+    For a proportion by bisection; otherwise from lengths that fall with the square root of n.
     """
     about = question.proportion()
     if about is None:

@@ -1,4 +1,4 @@
-"""Designs that `plan` knows by name: mechanisms for counts, calibrated by their own rule.
+"""Designs that `plan` knows by name: mechanisms for counts, each calibrated by its own rule.
 
 All are under replace-one, the number of records public. Another package adds one by an entry point
 of the group "bayesdp.designs", a dataclass with the fields and members of `CountDesign`.
@@ -40,9 +40,9 @@ class CountDesign:
     Attributes
     ----------
     n : int
-        Records.
+        Number of records.
     categories : int
-        Two, of a proportion.
+        Number of categories; two for a proportion.
     copies : int
     delta : float
     """
@@ -143,7 +143,7 @@ class PerturbedHistogram(CountDesign):
 
 @dataclass(frozen=True)
 class RandomizedResponse(CountDesign):
-    """Design of one randomized response a record."""
+    """Design of one randomized response for each record."""
 
     families = ("binomial", "multinomial")
 

@@ -1,4 +1,4 @@
-r"""Exact foresight of an interval for a proportion, before there are data.
+r"""Exact prediction of an interval for a proportion, before there are data.
 
     p ~ design prior,    x | p ~ Binomial(n, p),    z | x ~ mechanism,
 
@@ -6,16 +6,16 @@ and the analyst will take p ~ Beta(a, b). Outputs z are few enough to list, so t
 (x, z) is a table. Row by row it gives the analyst's posterior, a mixture over x of Beta(a + x,
 b + n - x), its equal-tailed interval, and the probabilities of z and, given z, that p lies within.
 Sums over z are then exact; outputs that are left out, less than 1e-12 of the mass, are counted as
-intervals of length 1 that don't cover, so that what is said is on the safe side.
+intervals of length 1 that don't cover, so that the result is on the safe side.
 
 The components are the same whatever the mechanism, so their distribution functions are computed
-once, on a grid that is regular in the angle arcsin(sqrt(p)), where all have nearly the same spread:
-16 points to a standard deviation. Between two points a cubic takes the values and densities of
-both; lengths of intervals are right to six digits.
+once, on a grid that is regular in the angle arcsin(sqrt(p)), where all have nearly the same
+standard deviation, with 16 points to it. Between two points a cubic interpolates the values and
+densities at both; lengths of intervals are correct to six digits.
 
-Several copies of a count don't have one number that says all of them, and are listed only if few;
-else so many outputs are drawn, by inversion of the same uniform numbers at every epsilon, and
-posteriors given those are exact as before.
+Several copies of a count have no single sufficient number, and are listed only if there are few;
+otherwise outputs are drawn, by inversion of the same uniform numbers at every epsilon, and the
+posteriors given them are exact as before.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _EDGE = 1e-7  # angle of the first point, where p is 1e-14
 
 @dataclass(frozen=True, eq=False)
 class Proportion:
-    """Setting of a proportion, whatever the mechanism: number of records, priors and level.
+    """Setting of a proportion, for any mechanism: number of records, priors and level.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Proportion:
 
     @cached_property
     def angles(self) -> Floats:
-        """Grid of arcsin(sqrt(p)), finer and finer towards its ends."""
+        """Grid of arcsin(sqrt(p)), ever finer towards its ends."""
         step = 0.5 / math.sqrt(self.n + sum(self.prior)) / _TO_AN_SD
         count = max(64, math.ceil(math.pi / 2 / step))
         regular = np.linspace(0, math.pi / 2, count + 1)[1:-1]
@@ -158,7 +158,7 @@ class Proportion:
 
 
 def width_at(n: int, about: Proportion) -> tuple[Floats, Floats]:
-    """Width without privacy for another number of records; of many, at 4,000 quantiles of p."""
+    """Width without privacy for another number of records; for many, at 4,000 quantiles of p."""
     if n <= 20_000:
         return Proportion(n, about.prior, about.design, about.level).without_privacy()
     if isinstance(about.design, tuple):

@@ -27,11 +27,11 @@ class Design:
     name : str
     copies : int
     delta : float
-        Where its promise is stated.
+        The delta at which its promise is stated.
     make : callable
-        A synthesizer or a mechanism that costs a given epsilon.
+        Returns a synthesizer or a mechanism that costs a given epsilon.
     named : bool
-        Whether it is one of `DESIGNS`, and takes the statistic that its mechanism does.
+        Whether it is one of `DESIGNS`, and takes its mechanism's statistic as data.
     """
 
     name: str
@@ -42,11 +42,11 @@ class Design:
 
     @property
     def key(self) -> tuple[str, int]:
-        """Key of the design, its name and copies, by which it is known."""
+        """Key of the design: its name and its number of copies."""
         return self.name, self.copies
 
     def release(self, made: Any, data: Any) -> Release:
-        """Make the release of data, by what `make` returned."""
+        """Release data by the synthesizer or mechanism that `make` returned."""
         if is_mechanism(made):
             return publish(made, data, copies=self.copies, delta=self.delta)
         release: Release = made.release(data)
@@ -59,7 +59,7 @@ def is_mechanism(made: Any) -> bool:
 
 
 def promise(mechanisms: Sequence[Any], copies: int, delta: float, asked: float) -> Guarantee:
-    """Return the mechanisms' own promise, pure if it can be, unless it is above what was asked."""
+    """Return the mechanisms' own promise, pure if possible; refuse one above the epsilon asked."""
     pure = joint_guarantee(mechanisms, copies, 0.0)
     within = pure.delta == 0 and pure.epsilon <= asked * (1 + 1e-9)
     promised = pure if within else joint_guarantee(mechanisms, copies, delta)
@@ -90,7 +90,7 @@ def designs_of(model: Any, n: Any, mechanisms: Any, copies: Any, delta: float) -
         offered = _offered(model, delta)
         if not offered:
             raise InvalidInput(
-                f"mechanisms is missing; of a {type(model).__name__} give synthesizers with the "
+                f"mechanisms is missing; for a {type(model).__name__} give synthesizers with the "
                 "data's bounds, at any epsilon: mechanisms=[bdp.ModipsSynthesizer(family=..., "
                 "epsilon=1)]"
             )
@@ -106,7 +106,7 @@ def designs_of(model: Any, n: Any, mechanisms: Any, copies: Any, delta: float) -
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
         raise InvalidInput(
-            f"mechanisms has {names}, a name twice; give a mapping of names of your own to them"
+            f"mechanisms has {names}, one name twice; give a mapping with names of your own"
         )
     return [each for name, item in pairs for each in _designs(name, item, model, n, copies, delta)]
 
@@ -184,7 +184,7 @@ def _named(label: str, name: str, model: Any, n: Any, copies: Any, delta: float)
     design = DESIGNS.find(name, InvalidInput)
     if design is None or model.family not in design.families:
         raise InvalidInput(
-            f"mechanisms has {quoted(name)}; of a {type(model).__name__} it must be "
+            f"mechanisms has {quoted(name)}; for a {type(model).__name__} it must be "
             + (f"one of {known}, or " if known else "")
             + "a synthesizer, such as bdp.ModipsSynthesizer(...), or a function of epsilon that "
             "returns one"
@@ -209,5 +209,5 @@ def _known(model: Any) -> list[str]:
 
 
 def _offered(model: Any, delta: float) -> list[str]:
-    """Names of those that are compared where nothing is asked for."""
+    """Names of the designs that are compared by default."""
     return [name for name in _known(model) if delta or not DESIGNS[name].needs_delta]

@@ -1,4 +1,4 @@
-"""Engines that foresee a design's intervals: by listing all outputs, or by simulation."""
+"""Engines that predict a design's intervals: by listing all outputs, or by simulation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DRAWS = 1000  # outputs of a count, analysed together
 
 
 def engine_of(question: Question, design: Design) -> Engine:
-    """Choose enumeration, if outputs of a count can be listed; else simulation."""
+    """Choose enumeration if a count's outputs can be listed, and otherwise simulation."""
     question.estimand_of(design)  # which refuses what the model hasn't
     about = question.proportion() if question.family == "binomial" else None
     if about is not None and design.named and about.n <= MOST_LISTED:
@@ -58,7 +58,7 @@ def _simulating(question: Question, design: Design) -> Engine:
     """Simulate data from the prior, a release of them, and the model's own posterior.
 
     Replicate r has the same data, and the same seeds of the release and of the fit, at every
-    epsilon, so that differences between epsilons are of epsilon and less of chance.
+    epsilon, so that differences between epsilons are due to epsilon rather than chance.
     """
     simulator, interval = question.simulator(design), question.interval(design)
     replicates = question.replicates or REPLICATES

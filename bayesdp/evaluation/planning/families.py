@@ -1,9 +1,9 @@
 """Records that a model's prior predicts, and the intervals from them without privacy.
 
-Of each family: a function that draws a true value and the confidential data, and one that gives
-the interval that the data themselves would. Simulated records beyond a synthesizer's bounds are
-moved to the bounds, as a curator's would be, so a prior that puts more than 1% of them there is
-refused: it says that the bounds don't hold the data, and intervals would miss for that reason.
+Each family has a function that draws a true value and the confidential data, and one that gives the
+interval from the data themselves. Simulated records beyond a synthesizer's bounds are clipped to
+them, as a curator's would be, so a prior that puts more than 1% of them there is refused: by such a
+prior the bounds don't hold the data, and intervals would miss for that reason.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Simulator:
     Attributes
     ----------
     simulate : callable
-        Of a generator: the true value of the estimand, and the data.
+        Takes a generator; returns the true value of the estimand, and the data.
     reference : callable, optional
-        Of the data: ends of the interval without privacy.
+        Takes the data; returns the ends of the interval without privacy.
     """
 
     simulate: Callable[[Random], tuple[float, Any]]
@@ -52,7 +52,7 @@ def no_simulator(model: Any, synthesizer: Any) -> InvalidInput:
 
 
 def sizes_of(n: Any) -> Callable[[Random], int]:
-    """Draw the number of records."""
+    """Return a function that draws the number of records."""
     if isinstance(n, range):
         return lambda rng: int(rng.choice(n))
     return lambda rng: int(n)
@@ -228,7 +228,7 @@ def _check_inside(outside: Callable[[Random], float]) -> None:
     if share > _MOST_OUTSIDE:
         raise InvalidInput(
             f"the prior puts {share:.0%} of the values beyond the synthesizer's bounds, where at "
-            f"most {_MOST_OUTSIDE:.0%} may be: they would be moved to the bounds, and intervals "
-            "miss. Give design_prior=, what is really expected of the data in the form of the "
+            f"most {_MOST_OUTSIDE:.0%} may be: they would be clipped to the bounds, and intervals "
+            "miss. Give design_prior=, what is really expected of the data, in the form of the "
             "model's prior; or wider bounds; or simulate="
         )

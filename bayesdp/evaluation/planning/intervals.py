@@ -61,7 +61,7 @@ def gaussian(model: Any, estimand: Any, level: float, options: Any) -> Reader:
 
 
 def by_draws(model: Any, estimand: Any, level: float, options: Mapping[str, Any]) -> Reader:
-    """Read intervals of any variable of what `fit` returns, from its draws.
+    """Read intervals of any variable of the result of `fit`, from its draws.
 
     Parameters
     ----------

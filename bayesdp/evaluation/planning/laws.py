@@ -1,4 +1,4 @@
-"""Laws of released counts as tables: a row an output, a column a confidential count."""
+"""Laws of released counts as tables: one row for each output, one column for each true count."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_CELLS = 40_000_000  # of a table, to bound memory
 def law_of_count(mechanism: Any, n: int) -> Floats | None:
     """Log Pr[z | x], shape (outputs, n + 1), or None where outputs can't be listed.
 
-    Of randomized response z is the number of answers 1, which says all that the answers say of p.
+    For randomized response z is the number of answers 1, which is sufficient for p.
     """
     if (noise := view_of(mechanism, NoiseView)) is not None:
         return None if noise.shape else _of_noise(noise.cell, n)
@@ -69,8 +69,8 @@ def several(law: Floats, copies: int) -> Floats:
 def total_variation(law: Floats) -> float:
     """Largest total variation distance of the outputs' laws given neighbouring counts.
 
-    Replacing one of n records moves the count by one or not at all, so these are all neighbours
-    there are. Outputs that aren't in the table may differ wholly.
+    Replacing one of n records changes the count by one or not at all, so these are all the
+    neighbours. Outputs that aren't in the table are counted as differing completely.
     """
     chances = np.exp(law)
     missing = np.maximum(0.0, 1 - chances.sum(axis=0))

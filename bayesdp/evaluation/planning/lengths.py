@@ -29,7 +29,7 @@ class Lengths:
     lost : float
         Probability of the outputs that are left out.
     exact : bool
-        Else the outputs were drawn, all with the same chance.
+        Whether all outputs are listed; if not, they were drawn, all with the same probability.
     """
 
     chances: Floats

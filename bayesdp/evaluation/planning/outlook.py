@@ -1,6 +1,6 @@
-r"""Outlook on a release that isn't made yet: its intervals, and an attacker's gain.
+r"""Outlook on a release that hasn't been made yet: its intervals, and an attacker's gain.
 
-The criteria are those of Bayesian sample-size determination, with epsilon in the part of n. Let
+The criteria are those of Bayesian sample-size determination, with epsilon in the role of n. Let
 l(z) be the length of the interval of probability `level` from the output z, and z come from the
 design prior. The *average length criterion* asks that E[l(z)] be at most the target; the *modified
 worst outcome criterion*, that l(z) be at most the target for a share of the outputs that is called
@@ -22,16 +22,16 @@ times the ratio of P and P' at the output.
 P(S) / 2, and P(S) <= 2 delta: the odds grow by 2 exp(epsilon) at most, except with probability
 2 delta. Kasiviswanathan and Smith (2014) compare posteriors in this way.
 
-*The best guess*. Starting at even odds, no guess of which of the two it is, right with probability
-1/2 without the output, is right with more than (1 + T) / 2, T the total variation distance of P and
-P': the privacy profile's delta at epsilon = 0. For every S, P(S) <= exp(epsilon) P'(S) + delta and
-1 - P'(S) <= exp(epsilon) (1 - P(S)) + delta; adding them, with S where P > P',
-1 + T <= exp(epsilon) (1 - T) + 2 delta, and so
+*The best guess*. Starting at even odds, any guess at which of the two it is, right with probability
+1/2 without the output, is right with probability at most (1 + T) / 2, T the total variation
+distance of P and P': the privacy profile's delta at epsilon = 0. For every S,
+P(S) <= exp(epsilon) P'(S) + delta and 1 - P'(S) <= exp(epsilon) (1 - P(S)) + delta; adding them,
+with S where P > P', 1 + T <= exp(epsilon) (1 - T) + 2 delta, and so
 
     T  <=  (exp(epsilon) - 1 + 2 delta) / (exp(epsilon) + 1)
 
-(Kairouz, Oh and Viswanath 2015). Of M independent copies T is at most 1 - (1 - T_1)^M, as two draws
-of one copy can be coupled to be equal with probability 1 - T_1.
+(Kairouz, Oh and Viswanath 2015). For M independent copies T is at most 1 - (1 - T_1)^M, as two
+draws of one copy can be coupled to be equal with probability 1 - T_1.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from bayesdp.mechanisms.base import Mechanism
 from bayesdp.privacy.guarantee import Guarantee
 
 SURE = 2.0
-"""Standard errors that a simulated length must be below the target by."""
+"""Number of standard errors by which a simulated length must be below the target."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,15 @@ class Attacker:
     ----------
     odds : float
         Largest factor by which the odds between two values of a record, or under add/remove-one
-        between a record that is there and none, can grow.
+        between the record's presence and its absence, can grow.
     failure : float
         Probability of outputs where they may grow by more; 0 for a pure promise.
     posterior : float
-        Largest posterior probability of a value, from the prior one, outside those outputs.
+        Largest posterior probability of a value, given its prior probability, outside those
+        outputs.
     advantage : float
-        At most by how much, in the mean, one is more often right than wrong about which of two
-        equally likely values it is: a total variation distance.
+        Upper bound on the probability of guessing right minus that of guessing wrong, between two
+        equally likely values: a total variation distance.
     """
 
     odds: float
@@ -81,11 +82,11 @@ def attacker(guarantee: Guarantee, prior: float, advantage: float = 1.0) -> Atta
     Parameters
     ----------
     guarantee : Guarantee
-        Of differential privacy.
+        A guarantee of differential privacy.
     prior : float
-        Their probability of a value beforehand, strictly between 0 and 1.
+        The attacker's prior probability of a value, strictly between 0 and 1.
     advantage : float
-        A bound of the total variation distance that is known of the mechanism.
+        A bound on the total variation distance that is known for the mechanism.
     """
     epsilon, delta = guarantee.epsilon, guarantee.delta
     odds = math.exp(epsilon) if epsilon < 700 else math.inf
@@ -99,9 +100,9 @@ def attacker(guarantee: Guarantee, prior: float, advantage: float = 1.0) -> Atta
 def known_advantage(mechanism: Mechanism, copies: int) -> float:
     """Return a bound on the total variation distance between the laws of neighbours' copies.
 
-    It is their profile's delta at epsilon = 0, or what follows from one copy's, t: if each of
-    `copies` pairs of independent outputs can be coupled to be equal with probability 1 - t, all can
-    with probability (1 - t)^copies. Where there is no profile, it is 1.
+    It is their profile's delta at epsilon = 0, or the bound that follows from one copy's distance
+    t: if each of `copies` pairs of independent outputs can be coupled to be equal with probability
+    1 - t, all can with probability (1 - t)^copies. Where there is no profile, it is 1.
     """
     try:
         one = mechanism.profile().delta(0.0)
@@ -119,14 +120,15 @@ class Outlook:
     width, width_se : float
         Mean length of the interval, and its Monte Carlo standard error, 0 where it is exact.
     assured, assured_safe : float
-        The length that the assured share stays below, and the same two standard errors above; NaN
-        without an assurance.
+        The length that the assured share doesn't exceed, and that length plus two standard errors;
+        NaN without an assurance.
     coverage, coverage_se : float
-        Probability that the interval has the true value, over the design prior.
+        Probability that the interval covers the true value, over the design prior, and its standard
+        error.
     guarantee : Guarantee
-        What the mechanism itself promises.
+        The mechanism's own promise.
     advantage : float
-        A bound of the total variation distance.
+        A bound on the total variation distance.
     how : {"exact", "simulated"}
     """
 
@@ -142,7 +144,7 @@ class Outlook:
 
     @property
     def safe(self) -> float:
-        """Criterion on the safe side of the simulation."""
+        """The criterion's value, on the safe side of the simulation."""
         if not math.isnan(self.assured):
             return self.assured_safe
         return self.width + SURE * self.width_se
@@ -173,9 +175,9 @@ def outlook(
 
 
 def assured_length(lengths: Lengths, assurance: float) -> tuple[float, float]:
-    """Find the smallest length that a share `assurance` stays within, and a safe one.
+    """Find the smallest length that a share `assurance` doesn't exceed, and a safe one.
 
-    The safe one, of simulated lengths, is the order statistic `SURE` standard errors higher.
+    For simulated lengths the safe one is the order statistic `SURE` standard errors higher.
     """
     order = np.argsort(lengths.lengths)
     below = np.cumsum(lengths.chances[order])
@@ -191,7 +193,7 @@ def assured_length(lengths: Lengths, assurance: float) -> tuple[float, float]:
 
 
 def _coverage_error(covered: NDArray[np.float64]) -> float:
-    """Standard error of a mean; of zeros and ones with two of each added, so that it isn't 0."""
+    """Standard error of a mean; for zeros and ones with two of each added, so that it isn't 0."""
     count = covered.size
     if np.ptp(covered) == 0 and 0 < covered[0] < 1:
         return 0.0  # known without simulation

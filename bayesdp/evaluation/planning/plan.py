@@ -52,83 +52,88 @@ def plan(
 ) -> Plan:
     """Find the smallest epsilon whose intervals are short enough, before there are data.
 
-    Data are drawn from the prior, released in each way and at each epsilon, and the analyst's
-    interval is found: a preposterior analysis, as for choosing a sample size. It is exact for
-    counts of up to 2000 records, where outputs can be listed. It spends nothing, as no confidential
-    data are there.
+    Data are drawn from the prior and released by each design at each epsilon, and the analyst's
+    interval is computed: a preposterior analysis, as for choosing a sample size. It is exact for
+    counts of up to 2000 records, where outputs can be listed. It spends nothing, as it needs no
+    confidential data.
 
     Parameters
     ----------
     model : model
-        The analyst's, as `bdp.BinomialModel(prior=(1, 1))`; or anything with a `fit` like theirs.
+        The analyst's model, such as `bdp.BinomialModel(prior=(1, 1))`, or any object with a `fit`
+        like theirs.
     n : int or range
-        The number of records; a range of equally likely ones where it is confidential. None where
-        the family (rates of events) or `simulate` says how many there are.
+        The number of records, or a range of equally likely numbers where it is confidential. None
+        where the family (rates of events) or `simulate` determines it.
     target : float
-        How long the interval may be, in the estimand's unit: in the mean over the prior (average
-        length criterion; Joseph, Wolfson and du Berger 1995), or with `assurance` for that share of
-        the releases (modified worst outcome criterion; M'Lan, Joseph and Wolfson 2008).
+        Largest length that the interval may have, in the estimand's unit: its mean length over the
+        prior (average length criterion; Joseph, Wolfson and du Berger 1995), or with `assurance`
+        the length that this share of the releases doesn't exceed (modified worst outcome criterion;
+        M'Lan, Joseph and Wolfson 2008).
     mechanisms : str, synthesizer, function, sequence of them, or mapping of names to them
-        Of counts: "beta_binomial", "discrete_laplace", "discrete_gaussian" (with `delta`) and
-        "randomized_response"; of categories: "dirichlet_multinomial", "perturbed_histogram" and
-        "randomized_response", which alone needs no trust in the curator; all under replace-one with
-        n public. Or synthesizers, whose epsilon (and copies, if those are given here) is replaced;
-        or functions of epsilon, and of copies if they have such a parameter, that return a
-        synthesizer or a mechanism of that cost. Default: all those of the family with a name.
+        For counts: "beta_binomial", "discrete_laplace", "discrete_gaussian" (with `delta`) and
+        "randomized_response"; for categories: "dirichlet_multinomial", "perturbed_histogram" and
+        "randomized_response", the only one that needs no trust in the curator; all under
+        replace-one with n public. Or synthesizers, whose epsilon (and copies, if those are given
+        here) is replaced; or functions of epsilon, and of copies if they have such a parameter,
+        that return a synthesizer or a mechanism of that cost. Default: all the names for the
+        model's family.
     epsilon : tuple of two floats
-        The smallest and the largest to consider.
+        The smallest and the largest epsilon to consider.
     copies : int or sequence of int, optional
-        Numbers of copies to consider, where there are copies. Default: 1, 5 and 20; a synthesizer's
-        own.
+        Numbers of copies to consider, where there are copies. Default: 1, 5 and 20; for a
+        synthesizer, its own number.
     level : float
-        Of the interval: posterior probability, tails equal.
+        Posterior probability of the interval, which is equal-tailed.
     assurance : float, optional
         The share of releases whose intervals must be short enough, such as 0.9.
     design_prior : optional
-        What is expected of the data, in the form of the model's prior, where that isn't it. Of a
-        proportion also one number, the true one: `coverage` is then that of repeated sampling.
+        What is expected of the data, in the form of the model's prior, where it differs from that.
+        For a proportion it may also be one number, the true proportion: `coverage` is then that of
+        repeated sampling.
     estimand : optional
-        What the interval is of: a category; "mu" or "sigma"; a variable of the fit, as "tau"; one
-        number of an array, as ("beta", "age"); or a function of the InferenceData that returns
-        draws. Default: the first one there is.
+        The quantity that the interval is for: a category; "mu" or "sigma"; a variable of the fit,
+        such as "tau"; one number of an array, such as ("beta", "age"); or a function of the
+        InferenceData that returns draws. Default: the model's first.
     simulate : callable, optional
-        Of a numpy generator: the estimand's true value and the data, as `release` of the
-        synthesizer takes them (of a mechanism, the statistic). Needed where plan can't make up
-        data, and taken wherever it is given.
+        A function of a numpy generator that returns the estimand's true value and the data, in the
+        form that the synthesizer's `release` takes (for a mechanism, the statistic). Needed where
+        plan can't simulate data itself, and used wherever it is given.
     reference : callable, optional
-        Of the data that `simulate` made: the ends of the interval without privacy.
+        A function of the data from `simulate` that returns the ends of the interval without
+        privacy.
     delta : float
-        Where promises of mechanisms with a name, and of functions, are stated.
+        The delta at which the promises of named mechanisms and of functions are stated.
     attacker_prior : float
-        An attacker's probability of a value of a record before the release.
+        An attacker's prior probability of a record's value.
     replicates : int, optional
         Simulated releases for each number that isn't exact. Default: 1000 outputs of a count whose
         posteriors are listed together, or 100 releases that are each analysed by the model.
     fit_options : mapping, optional
-        Passed to the model's `fit`, as {"draws": 500}.
+        Options for the model's `fit`, such as {"draws": 500}.
     seed : int
-        Of the simulation; the same at every epsilon.
+        Seed of the simulation; the same at every epsilon.
     progress : callable, optional
-        Is told what is being done and the fraction done before it.
+        Called with the name of the current step and the fraction done before it.
 
     Returns
     -------
     Plan
-        `epsilon`, `mechanism` and `copies` of the cheapest design that meets the target (at equal
-        epsilon, of fewest copies), `table`, `plot()` and `why()`.
+        It has `epsilon`, `mechanism` and `copies` of the cheapest design that meets the target (at
+        equal epsilon, the one with fewest copies), `table`, `plot()` and `why()`.
 
     Raises
     ------
     InvalidInput
-        If an argument is out of range; if data can't be made up; if mechanisms promise under
-        different relations; or if nothing meets the target: the message says which length there is
-        without privacy, and how many records would do.
+        If an argument is out of range; if data can't be simulated; if mechanisms promise under
+        different relations; or if nothing meets the target: the message has the length without
+        privacy, and the number of records that would suffice.
 
     Notes
     -----
-    The epsilon found was itself seen to meet the target; a simulated length, with two standard
-    errors to spare. `bayesdp.evaluation.planning.counts` has the exact method, and
-    `bayesdp.evaluation.planning.outlook` what an attacker learns and its proof.
+    The epsilon returned was itself found to meet the target; if lengths are simulated, with two
+    standard errors to spare. `bayesdp.evaluation.planning.counts` has the exact method, and
+    `bayesdp.evaluation.planning.outlook` the bounds on an attacker's gain and their proofs.
 
     References
     ----------
@@ -224,7 +229,7 @@ def _checked_numbers(
 
 
 def _check_model(model: Any, n: Any, design_prior: Any, simulate: Any, reference: Any) -> Any:
-    """Return the number of records, checked with what else must fit the model."""
+    """Return the number of records, after checking all arguments that must fit the model."""
     if isinstance(model, type) or not callable(getattr(model, "fit", None)):
         raise InvalidInput(
             f"model is {quoted(model)}; it must be a model, as bdp.BinomialModel(prior=(1, 1)), or "
@@ -236,7 +241,10 @@ def _check_model(model: Any, n: Any, design_prior: Any, simulate: Any, reference
             "them; leave out n and design_prior"
         )
     if reference is not None and simulate is None:
-        raise InvalidInput("reference is given without simulate, whose data it is of")
+        raise InvalidInput(
+            "reference is given without simulate, of whose data it is a function: give both, or "
+            "leave it out"
+        )
     if simulate is not None:
         return None
     family = getattr(model, "family", "")
@@ -258,7 +266,7 @@ def _check_model(model: Any, n: Any, design_prior: Any, simulate: Any, reference
 
 
 def _check_relations(curves: Mapping[Any, Curve], largest: float) -> None:
-    """Raise InvalidInput unless all promise under one relation: epsilons of two don't compare."""
+    """Raise InvalidInput unless all promises are under one relation, as others don't compare."""
     relations = {key: curve(largest).guarantee.neighbours.value for key, curve in curves.items()}
     if len(set(relations.values())) > 1:
         listed = ", ".join(f"{name} under {relation}" for (name, _), relation in relations.items())
@@ -275,7 +283,7 @@ def _unreachable(
     target: float,
     ends: tuple[float, float],
 ) -> InvalidInput:
-    """The error where no design meets the target, which says what would."""
+    """The error where no design meets the target, with what would meet it."""
     assurance = question.assurance
     criterion = "in the mean" if assurance is None else f"with assurance {assurance:g}"
     (name, copies), curve = min(curves.items(), key=lambda item: item[1](ends[1]).safe)

@@ -33,22 +33,22 @@ def plot_plan(
     attacker_prior: float,
     axes: Axes | None = None,
 ) -> Axes:
-    """Draw the length of the interval against epsilon, a line a design.
+    """Draw the length of the interval against epsilon, one line for each design.
 
-    Colours are mechanisms, dashes numbers of copies. The upper axis says what an attacker's
-    probability of a value can become; a star marks the design found.
+    Colours are mechanisms, dashes numbers of copies. The upper axis shows the largest posterior
+    probability that an attacker can reach; a star marks the chosen design.
 
     Parameters
     ----------
     table, chosen
-        The plan's table, and its row of the design found.
+        The plan's table, and its row of the chosen design.
     designs : iterable of (mechanism, copies)
     criterion : str
         The column that the target is compared with.
     target, level, assurance, attacker_prior
         As in `Plan`.
     axes : matplotlib Axes, optional
-        Where to draw; default: of a figure of its own.
+        Where to draw; by default the axes of a new figure.
     """
     if axes is not None and not isinstance(axes, Axes):
         raise InvalidInput(f"axes is a {type(axes).__name__}; it must be matplotlib Axes, or None")

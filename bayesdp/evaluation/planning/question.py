@@ -1,4 +1,4 @@
-"""Question of a plan: the model, the data expected, and the interval meant."""
+"""The question that a plan answers: the model, the expected data, and the interval."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bayesdp.mechanisms.counts.count import Count
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """The arguments of `bdp.plan` that all designs share; `prior` is the design prior."""
+    """Arguments of `bdp.plan` that all designs share; `prior` is the design prior."""
 
     model: Any
     n: Any
@@ -36,11 +36,11 @@ class Question:
 
     @property
     def family(self) -> str:
-        """Family of the model, or nothing."""
+        """Family of the model, or an empty string."""
         return str(getattr(self.model, "family", ""))
 
     def proportion(self) -> Proportion | None:
-        """Setting of the estimand if it is a proportion of a public number of records."""
+        """Setting of the estimand, if that is a proportion of a public number of records."""
         if self.simulate is not None or not isinstance(self.n, int):
             return None
         if self.family == "binomial" and self.model.weights is None and self.model.n is None:
@@ -52,7 +52,7 @@ class Question:
         return None
 
     def simulator(self, design: Design) -> Simulator:
-        """Simulator of data as the family has them and the design takes them."""
+        """Simulator of the family's data, in the form that the design takes."""
         if self.simulate is not None:
             return Simulator(_checked(self.simulate), self.reference)
         made, estimand = design.make(1.0), self.estimand_of(design)
@@ -74,7 +74,7 @@ class Question:
         raise families.no_simulator(self.model, made)
 
     def estimand_of(self, design: Design) -> Any:
-        """Return the interval's estimand, as the model's way of giving intervals takes it."""
+        """Return the interval's estimand, in the form that the model's intervals take."""
         model, given = self.model, self.estimand
         if self.family == "binomial":
             return _one_of(given, ("p",), "p")
@@ -115,7 +115,8 @@ def design_of(model: Any, n: Any, given: Any) -> Any:
     Raises
     ------
     InvalidInput
-        If it isn't one, or there is none and the model's is flat, or the family has no simulator.
+        If it isn't valid, or is missing where the model's prior is flat, or the family has no
+        simulator.
     """
     family = getattr(model, "family", "")
     prior = getattr(model, "prior", None) if given is None else given

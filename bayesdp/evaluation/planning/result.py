@@ -1,4 +1,4 @@
-"""Result of a plan: the cheapest design, and all that it was chosen from."""
+"""Result of a plan: the cheapest design, and all designs that it was chosen from."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ class Plan:
     mechanism, copies, epsilon
         The cheapest design that meets the target.
     table : DataFrame
-        One row a design and an epsilon that were looked at: mechanism, copies, epsilon, delta,
+        One row for each design and epsilon that was evaluated: mechanism, copies, epsilon, delta,
         neighbours; width and width_se, mean length of the interval and its Monte Carlo standard
-        error (0 where exact); assured, the length that the assured share stays within; coverage and
-        coverage_se, over the design prior; without_privacy, what the criterion is without noise,
-        and ratio, how many times that it is; odds, odds_failure, attacker and advantage, what an
-        attacker gains (see `bayesdp.evaluation.planning.outlook`); meets; how, "exact" or
-        "simulated".
+        error (0 where exact); assured, the length that the assured share doesn't exceed; coverage
+        and coverage_se, over the design prior; without_privacy, the criterion's length without
+        noise, and ratio, the criterion's length relative to that; odds, odds_failure, attacker and
+        advantage, an attacker's gain (see `bayesdp.evaluation.planning.outlook`); meets, whether
+        the target is met; how, "exact" or "simulated".
     best : dict
-        Of each design (mechanism, copies) the smallest epsilon that meets the target, or None.
+        For each design (mechanism, copies), the smallest epsilon that meets the target, or None.
     target, level, assurance, attacker_prior, n
-        As asked for.
+        As given to `bdp.plan`.
     """
 
     mechanism: str
@@ -77,7 +77,7 @@ class Plan:
 
     @property
     def chosen(self) -> pd.Series[Any]:
-        """Table's row of the design found."""
+        """The table's row of the chosen design."""
         rows = self.table[
             (self.table["mechanism"] == self.mechanism)
             & (self.table["copies"] == self.copies)
@@ -87,11 +87,11 @@ class Plan:
 
     @property
     def criterion(self) -> str:
-        """Column that the target is compared with."""
+        """Name of the column that is compared with the target."""
         return "width" if self.assurance is None else "assured"
 
     def why(self) -> str:
-        """Explain in plain sentences what was found, and what it costs."""
+        """Explain the result and its privacy cost in plain sentences."""
         row = self.chosen
         times = "" if self.copies == 1 else f" in {self.copies} copies"
         size = f"With {self.n} records, " if isinstance(self.n, int) else ""
@@ -127,12 +127,12 @@ class Plan:
         return said[0].upper() + said[1:] if size else said
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Plot the risk-utility map: length of the interval against epsilon, a line a design.
+        """Plot the risk-utility map: length of the interval against epsilon, a line per design.
 
         Parameters
         ----------
         axes : matplotlib Axes, optional
-            Where to draw; default: of a figure of its own, ``plan.plot().figure``.
+            Where to draw; by default the axes of a new figure, ``plan.plot().figure``.
 
         Returns
         -------

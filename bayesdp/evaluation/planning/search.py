@@ -19,12 +19,12 @@ _STRAIGHT = 6
 
 @dataclass
 class Curve:
-    """Curve of one design's outlooks, at all epsilons that were asked for.
+    """Curve of one design's outlooks, at all epsilons evaluated so far.
 
     Attributes
     ----------
     at : callable
-        What to expect at an epsilon.
+        Returns the outlook at an epsilon.
     known : dict of float to Outlook
     """
 
@@ -40,10 +40,11 @@ class Curve:
 def smallest_epsilon(curve: Curve, target: float, ends: tuple[float, float]) -> float | None:
     """Find the smallest epsilon that meets the target, or None.
 
-    The criterion is asked for at both ends and between them; from the smallest epsilon that meets
-    the target, the search goes down towards the last that doesn't. Nothing rests on the criterion
-    falling all the way: what is returned was itself found to meet the target. If it falls, no
-    epsilon that is 1% smaller does (5% where the criterion is simulated).
+    The criterion is evaluated at both ends and between them; from the smallest epsilon that meets
+    the target, the search goes down towards the largest below it that doesn't. The criterion
+    needn't decrease everywhere: the epsilon returned was itself found to meet the target. If it
+    does decrease, no epsilon that is 1% smaller meets the target (5% where the criterion is
+    simulated).
     """
     low, high = ends
     how = curve(high).how
@@ -71,7 +72,7 @@ def smallest_epsilon(curve: Curve, target: float, ends: tuple[float, float]) -> 
 def _between(
     curve: Curve, target: float, fails: float, meets: float, within: float, *, straight: bool
 ) -> float:
-    """Choose where to ask next: beside the root if lengths fall as a power, or half-way."""
+    """Choose the next epsilon: near the root if lengths fall as a power, or half-way."""
     middle = _rounded(math.sqrt(fails * meets))
     above, below = curve(fails).safe, curve(meets).safe
     if not straight or not 0 < below < above < math.inf:

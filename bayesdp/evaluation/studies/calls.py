@@ -18,7 +18,7 @@ def named(what: str, things: Any) -> dict[str, Any]:
     Raises
     ------
     InvalidInput
-        If there is none, or two have one name.
+        If there are none, or two have the same name.
     """
     if isinstance(things, Mapping):
         by_name = {str(name): thing for name, thing in things.items()}
@@ -49,12 +49,12 @@ def name_of(thing: Any) -> str:
 def taken(what: str, function: Callable[..., Any], given: int, offered: Iterable[str]) -> list[str]:
     """List which of the offered arguments a function takes, after `given` positional ones.
 
-    What functools.partial has fixed stays fixed.
+    Arguments that functools.partial has fixed stay fixed.
 
     Raises
     ------
     InvalidInput
-        If it can't be called, doesn't take the positional ones, or needs others.
+        If it can't be called, doesn't take the positional arguments, or needs others.
     """
     if not callable(function):
         raise InvalidInput(f"{what} is a {type(function).__name__}, which can't be called")

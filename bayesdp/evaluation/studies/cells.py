@@ -2,8 +2,8 @@
 
 A seed is the SHA-256 digest of the study's seed, the part that draws (data, release or analysis),
 what the part depends on (the synthesizer's name and the values of its grid keys, or those that the
-data's function takes) and the replicate's number. So it depends on no other cell, on no order and
-on no worker; and all cells whose data depend on the same keys see the same data.
+data's function takes) and the replicate's number. So it doesn't depend on other cells, their order
+or the worker; and all cells whose data depend on the same keys see the same data.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Simulated(NamedTuple):
     Attributes
     ----------
     data : object
-        What the synthesizers take.
+        The data, in the form that the synthesizers take.
     truth : number or mapping of str to number
-        Of the estimand, or of each by its name.
+        True value of the estimand, or of each estimand by its name.
 
     Examples
     --------
@@ -52,14 +52,14 @@ class Simulated(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Cell of a study: a synthesizer, and the values of the grid keys that concern it."""
+    """Cell of a study: a synthesizer, and the values of the grid keys that it depends on."""
 
     synthesizer: str
     keys: Keys
 
 
 class Unit(NamedTuple):
-    """Unit of work: a replicate of a cell, and which analyses of its release are wanted."""
+    """Unit of work: a replicate of a cell, and the analyses to run on its release."""
 
     cell: Cell
     replicate: int
@@ -68,7 +68,7 @@ class Unit(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """Plan that all replicates share, and that goes to every worker."""
+    """Declaration of a study that all replicates share, and that is sent to every worker."""
 
     data: Any
     synthesizers: Mapping[str, Any]
@@ -111,7 +111,7 @@ def is_synthesizer(thing: Any) -> bool:
 
 
 def cells(synthesizers: Mapping[str, Iterable[str]], grid: Mapping[str, list[Any]]) -> list[Cell]:
-    """List all cells, each synthesizer's over the grid keys that concern it."""
+    """List all cells, each synthesizer's over the grid keys that it depends on."""
     listed = []
     for name, concerned in synthesizers.items():
         own = [key for key in grid if key in set(concerned)]
@@ -143,7 +143,7 @@ def _plain(value: Any) -> Any:
 
 
 def run_unit(plan: Plan, unit: Unit) -> list[Row]:
-    """Run a replicate: rows of each analysis, one an estimand, or one with its error."""
+    """Run a replicate: for each analysis one row for each estimand, or one with its error."""
     cell, replicate, analyses = unit
     try:
         simulated = plan.drawn(cell, replicate)
@@ -192,7 +192,7 @@ def _analysed(
 
 
 def _estimands(name: str, answer: Any) -> dict[str, dict[str, float]]:
-    """Return an analysis's numbers by estimand; the only one's name is ""."""
+    """Return an analysis's numbers by estimand; a single estimand is named ""."""
     if isinstance(answer, Mapping) and answer:
         values = list(answer.values())
         if all(map(_is_number, values)):
@@ -226,12 +226,12 @@ def _row(cell: Cell, analysis: str, replicate: int) -> Row:
 
 
 def shown(value: Any) -> Any:
-    """Show a grid value as the results do: JSON, unless it is one number or word."""
+    """Format a grid value as in the results: as JSON, unless it is one number or word."""
     return value if isinstance(value, str | int | float) else json.dumps(value)
 
 
 def _failed(plan: Plan, cell: Cell, name: str, replicate: int, error: Exception) -> Row:
-    """Describe an error: its type; its message where it may be seen, as bayesdp's may."""
+    """Describe an error by its type, and its message where that holds nothing confidential."""
     tell = plan.public or isinstance(error, BayesDPError)
     return failed_row(cell, name, replicate, type(error).__name__, str(error) if tell else None)
 

@@ -1,4 +1,4 @@
-"""Dask clients: of processes of this machine, of a scheduler elsewhere, or as they are given."""
+"""Dask clients: processes of this machine, a scheduler elsewhere, or a given client."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _WORKER_PATIENCE = 20.0  # and for it to have a worker
 
 
 def check_client(client: Client | str | None, workers: int | None) -> None:
-    """Raise unless these are what `run_tasks` takes, and what they need is installed.
+    """Raise unless `run_tasks` takes these arguments, and what they need is installed.
 
     Raises
     ------
     InvalidInput
-        If they aren't.
+        If an argument isn't allowed.
     MissingDependency
         If Dask is needed and not installed.
     """
@@ -78,7 +78,7 @@ def _is_address(text: str) -> bool:
 
 @contextmanager
 def connected(client: Client | str, workers: int) -> Iterator[Client]:
-    """Yield a client with at least one worker, closed in the end unless it was given."""
+    """Yield a client with at least one worker, and close it at the end unless it was given."""
     if not isinstance(client, str):
         _check_workers(client, "the given client's scheduler")
         yield client

@@ -1,4 +1,4 @@
-"""Studies in TOML: one file says the data, synthesizers, analyses and grid.
+"""Studies in TOML: one file declares the data, synthesizers, analyses and grid.
 
 title = "Which epsilon, and how many copies"
 replicates = 200
@@ -62,7 +62,7 @@ class _Analysis(BaseModel):
 
 
 class StudyFile(BaseModel):
-    """Declaration of a whole study, as a TOML file says it."""
+    """Declaration of a whole study, as read from a TOML file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -84,7 +84,7 @@ def load_study(path: Path, *, replicates: int | None = None) -> tuple[StudyFile,
     ----------
     path : Path
     replicates : int, optional
-        In place of the file's.
+        Number of replicates, instead of the file's.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def load_study(path: Path, *, replicates: int | None = None) -> tuple[StudyFile,
 
 
 def _data(section: Mapping[str, Any], path: Path) -> tuple[Any, bool]:
-    """Make records or a law that draws them, and say whether they may be seen."""
+    """Make records or a law that draws them, and say whether they are public."""
     if "law" in section:
         return _law(dict(section)), True
     data = check_declared(path, DataSection, section, "data")

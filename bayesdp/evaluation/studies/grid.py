@@ -1,4 +1,4 @@
-"""Checks of what a study is declared to be, before anything runs."""
+"""Checks of a study's declaration, before anything runs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def checked_grid(grid: Any) -> dict[str, list[Any]]:
     Raises
     ------
     InvalidInput
-        If there is no key, a key has no values, equal ones or values of several kinds, or is called
-        what a column of the results is called.
+        If there is no key, or a key has no values, equal values, values of several kinds, or the
+        name of a column of the results.
     """
     if not isinstance(grid, Mapping) or not grid:
         raise InvalidInput(
@@ -63,7 +63,9 @@ def kind_of(key: str, values: Iterable[Any]) -> str:
     """Return the common kind of a key's values: number, truth value or word."""
     kinds = sorted({_kind(shown(value)) for value in values})
     if len(kinds) > 1:
-        raise InvalidInput(f"grid[{quoted(key)}] has values of several kinds: {', '.join(kinds)}")
+        raise InvalidInput(
+            f"grid[{quoted(key)}] has values of several kinds: {', '.join(kinds)}; give one kind"
+        )
     return kinds[0]
 
 
@@ -85,7 +87,7 @@ def checked_truth(truth: Any) -> Any:
 
 
 def check_data(data: Any) -> None:
-    """Raise InvalidInput if data are nothing that any synthesizer takes, nor draw such."""
+    """Raise InvalidInput unless data are records that a synthesizer may take, or draw them."""
     if data is None or isinstance(data, str | bytes) or is_number(data):
         raise InvalidInput(
             f"data is a {type(data).__name__}; give records, as a DataFrame, or a function of a "
@@ -94,7 +96,7 @@ def check_data(data: Any) -> None:
 
 
 def check_analysis(name: str, analysis: Any) -> None:
-    """Raise InvalidInput if an analysis is a model's class, where a model is wanted."""
+    """Raise InvalidInput if an analysis is a model's class instead of a model."""
     if isinstance(analysis, type) and hasattr(analysis, "fit"):
         raise InvalidInput(
             f"analysis {quoted(name)} is a class; give a model of it, as "

@@ -1,8 +1,8 @@
-"""Identity of the study in a folder: fingerprints of its declaration, not to be inverted.
+"""Identity of the study in a folder: one-way fingerprints of its declaration.
 
-A fingerprint is a salted scrypt hash, slow to try guesses on. That is no promise: a small data set
-can be guessed by whoever has the folder, since every release in a study comes from a seed, and so
-carries no guarantee at all.
+A fingerprint is a salted scrypt hash, which makes guessing slow. That is no promise: a small data
+set can be guessed by anybody who has the folder, since every release in a study comes from a seed,
+and so carries no guarantee at all.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _COST = 1 << 12  # of scrypt: 4 MiB, and some 10 ms
 def fingerprint(thing: Any, salt: bytes) -> str:
     """Fingerprint a thing by 32 hexadecimal digits, the same on every machine for one salt.
 
-    Functions are told apart by their names and their code, but not by that of the functions which
-    they call, nor by their module, as a script's is another where it is imported; what belongs to
-    bayesdp by name, since a study is of one version of it.
+    Functions are identified by their names and their code, but not by the code of the functions
+    that they call, nor by their module, since a script's differs where it is imported. What belongs
+    to bayesdp is identified by name, since a study is of one version of it.
     """
     digest = hashlib.sha256()
     for piece in _pieces(thing, ()):
@@ -33,7 +33,7 @@ def fingerprint(thing: Any, salt: bytes) -> str:
 
 
 def _pieces(thing: Any, above: tuple[int, ...]) -> Iterator[bytes]:
-    """Yield the thing as bytes; `above` are the ids of what it is in, to stop at cycles."""
+    """Yield the thing as bytes; `above` holds the ids of its containers, to stop at cycles."""
     yield _type_name(thing)
     if id(thing) in above:
         return
@@ -126,7 +126,7 @@ def _is_frame(thing: Any) -> bool:
 
 
 def _is_plain(thing: Any) -> bool:
-    """Return True for a number, a word or nothing, or a sequence of these, which may be long."""
+    """Return True for a number, a string or None, or a possibly long sequence of these."""
     one = bool | int | float | complex | str | range | None
     if isinstance(thing, list | tuple):
         return all(isinstance(each, one) for each in thing)

@@ -1,4 +1,4 @@
-"""Laws that a study file draws records from, by their names; their truth is known."""
+"""Laws, by name, from which a study file draws records; their true parameters are known."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bayesdp.evaluation.studies.cells import Simulated
 
 
 def bernoulli(generator: np.random.Generator, n: int, p: float) -> Simulated:
-    """Draw records of 0 and 1; the truth is "p"."""
+    """Draw records that are 0 or 1; the true value is "p"."""
     n = check_at_least_one("n", n)
     if not is_number(p) or not 0 <= p <= 1:
         raise InvalidInput(f"p is {quoted(p)}; it must be a number from 0 to 1")
@@ -28,7 +28,7 @@ def normal(
     low: float = -np.inf,
     high: float = np.inf,
 ) -> Simulated:
-    """Draw normal records, those beyond [low, high] moved to its ends; truths "mu", "sigma"."""
+    """Draw normal records, clipped to [low, high]; true values are "mu" and "sigma"."""
     n = check_at_least_one("n", n)
     if not is_number(mean) or not is_number(sd) or not sd > 0 or not np.isfinite([mean, sd]).all():
         raise InvalidInput(
@@ -43,7 +43,7 @@ def normal(
 
 
 def categories(generator: np.random.Generator, n: int, probabilities: Sequence[float]) -> Simulated:
-    """Draw records in a column "category" of 0, 1 and so on; truths "theta[0]", "theta[1]"."""
+    """Draw a column "category" of 0, 1 and so on; true values are "theta[0]", "theta[1]", ...."""
     import pandas as pd
 
     n = check_at_least_one("n", n)

@@ -27,14 +27,14 @@ class ModelAnalysis:
     Parameters
     ----------
     model : model
-        Such as `BinomialModel()`.
+        A model, such as `BinomialModel()`.
     level : float
-        Of the equal-tailed intervals.
+        Level of the equal-tailed intervals, in (0, 1).
     options : mapping, optional
-        Arguments of the model's `fit`, such as ``{"draws": 1000}``. Without it, a model that has an
-        exact posterior isn't sampled from.
+        Arguments of the model's `fit`, such as ``{"draws": 1000}``. Without it, an exact posterior
+        is used, where the model has one, instead of sampling.
     variables : sequence of str, optional
-        Which of the posterior's variables to keep, where it is sampled; by default all.
+        The posterior variables to keep, where it is sampled; by default all.
 
     Raises
     ------
@@ -60,8 +60,8 @@ class ModelAnalysis:
     def __call__(self, release: Release, generator: np.random.Generator) -> dict[str, Numbers]:
         """Return mean, sd, low and high of each parameter, by its name: "p", or "beta[age]".
 
-        Of sampled ones also `warned`, 1 where the fit gave a warning, of chains that didn't mix,
-        say, and else 0.
+        A sampled posterior also has `warned`: 1 where the fit gave a warning, of chains that didn't
+        mix, say, and otherwise 0.
         """
         if self.options is None and self.variables is None and _has_exact(self.model):
             parts = {"": release}

@@ -12,7 +12,7 @@ Progress = Callable[[int, int], None]
 
 @contextmanager
 def told(progress: Progress | None) -> Iterator[Progress]:
-    """Return `progress` itself, or a bar on standard error; nothing where that is no terminal."""
+    """Return `progress` itself, or a bar on standard error if that is a terminal."""
     if progress is not None or not sys.stderr.isatty():
         yield progress or (lambda done, whole: None)
         return

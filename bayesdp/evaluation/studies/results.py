@@ -24,20 +24,20 @@ _NOT_NUMBERS = frozenset(
 
 @dataclass(frozen=True)
 class StudyResults:
-    """Rows of a study: one a synthesizer, cell of the grid, analysis, replicate and estimand.
+    """Results of a study: a row for each synthesizer, cell, analysis, replicate and estimand.
 
-    They are no private release, and promise nothing: see `note`.
+    They aren't a private release, and promise nothing: see `note`.
 
     Attributes
     ----------
     frame : DataFrame
-        Columns synthesizer, a column a grid key (empty where it doesn't concern the synthesizer),
-        analysis, replicate, estimand ("" of an analysis that has one), truth where it is known,
-        the analyses' numbers, and error and message where a replicate failed.
+        Columns synthesizer, one for each grid key (empty where the synthesizer doesn't depend on
+        it), analysis, replicate, estimand ("" for an analysis with a single one), truth where it is
+        known, the analyses' numbers, and error and message where a replicate failed.
     keys : tuple of str
-        The grid's.
+        Keys of the grid.
     folder : Path
-        Where they are kept, as results.parquet.
+        Where the results are kept, as results.parquet.
     """
 
     frame: pd.DataFrame
@@ -53,7 +53,7 @@ class StudyResults:
         Raises
         ------
         InvalidInput
-            If it is no study's folder, or a file in it is damaged.
+            If it isn't a study's folder, or a file in it is damaged.
         """
         return results_of(check_path("folder", folder))
 
@@ -67,20 +67,20 @@ class StudyResults:
     def summary(self) -> pd.DataFrame:
         """Average over replicates, with Monte Carlo standard errors.
 
-        Of a number x that R replicates have, the mean and its standard error sd(x) / sqrt(R), with
-        divisor R - 1 in sd. With a truth t, of each replicate or of all: the bias, mean(x - t), of
-        "mean"; the root of its mean squared error, with the standard error
+        For a number x in R replicates, the mean and its standard error sd(x) / sqrt(R), with
+        divisor R - 1 in sd. With a true value t, of each replicate or of all: the bias,
+        mean(x - t), of "mean"; its root mean squared error, with the standard error
         sd((x - t)^2) / (2 rmse sqrt(R)) of the delta method; and the coverage c, the share with
-        low <= t <= high, with the standard error sqrt(c (1 - c) / R); if it is none or all, as if
-        half a replicate were otherwise.
+        low <= t <= high, with the standard error sqrt(c (1 - c) / R); if c is 0 or 1, as if half a
+        replicate were otherwise.
 
         Returns
         -------
         DataFrame
-            A row a synthesizer, cell, analysis and estimand, with the number of replicates that
-            have numbers, and of those that failed; columns NAME and NAME_se. In the order of the
-            synthesizers' names, then the grid's keys as they were declared. A number is NaN where
-            the analysis doesn't have it, or a replicate's is NaN.
+            One row for each synthesizer, cell, analysis and estimand, with the number of replicates
+            that have numbers and of those that failed, and columns NAME and NAME_se. Rows are in
+            the order of the synthesizers' names, then of the grid's keys as they were declared. A
+            number is NaN where the analysis doesn't have it, or it is NaN in a replicate.
         """
         import pandas as pd
 
@@ -158,6 +158,6 @@ def results_of(folder: Path, units: Collection[str] | None = None) -> StudyResul
 
 
 def _mean(x: NDArray[np.float64]) -> tuple[float, float]:
-    """Mean and its standard error: NaN of a single number."""
+    """Mean and its standard error, which is NaN for a single number."""
     error: Any = x.std(ddof=1) / np.sqrt(x.size) if x.size > 1 else np.nan
     return float(x.mean()), float(error)

@@ -1,8 +1,8 @@
 """Runner of many independent tasks, here or on Dask, for studies and reproductions.
 
-Tasks go out in batches whose length follows the time that they take, so that scheduling costs
-little and results come every half second or so. What a task yields may depend on the task alone,
-never on its batch or its worker: whoever writes the function draws from a seed in the task.
+Tasks go out in batches whose length adapts to the time that they take, so that scheduling costs
+little and results come every half second or so. A task's result may depend on the task alone,
+never on its batch or its worker: the function must draw from a seed in the task.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _alone = threading.Lock()  # a worker with threads runs one batch at a time: not
 T = TypeVar("T")
 Task = Any
 Function = Callable[[Any, Task], Any]
-"""From what all tasks share, and one of them, to what it yields."""
+"""A function of what all tasks share and of one task, which returns the task's result."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerDied:
-    """Result of a task whose worker process ended, over and over, while it ran."""
+    """Result of a task during which the worker process ended, over and over."""
 
 
 def run_tasks(
@@ -52,35 +52,35 @@ def run_tasks(
     workers: int | None = None,
     longest: int | None = None,
 ) -> Generator[list[tuple[Task, Any]]]:
-    """Run tasks on a client and yield each with its result, in the order in which they are done.
+    """Run tasks on a client and yield each with its result, in the order of their completion.
 
-    Whoever may stop before the end closes the generator (`contextlib.closing`), and with it the
-    processes that it started.
+    A caller that may stop before the end must close the generator (`contextlib.closing`), and with
+    it the processes that it started.
 
     Parameters
     ----------
     function : callable
-        Of (shared, task). An exception that it raises ends the run.
+        A function of (shared, task). An exception that it raises ends the run.
     shared : object
-        Sent to each worker.
+        What all tasks share; sent once to each worker.
     tasks : sequence
-        In the order in which they start.
+        Tasks, in the order in which they start.
     client : Client, str or None
         A `distributed.Client`; a scheduler's address, such as "tcp://10.0.0.1:8786"; "local" for
         processes of this machine; None for this process.
     workers : int, optional
-        Processes of "local", by default one a core.
+        Number of processes of "local"; by default one for each core.
     longest : int, optional
-        The most tasks in a batch: 1 for tasks that take seconds, and differ.
+        Largest number of tasks in a batch: 1 for tasks that take seconds, and vary.
 
     Raises
     ------
     InvalidInput
         If `client` or `workers` isn't one of these, or the tasks can't be sent to a worker.
     MissingDependency
-        If there is to be another process, and Dask isn't installed.
+        If another process is needed and Dask isn't installed.
     StudyStopped
-        If the scheduler can't be reached, has no workers, or it or they are lost on the way.
+        If the scheduler can't be reached or has no workers, or either is lost on the way.
     """
     check_client(client, workers)
     if not tasks:
@@ -106,15 +106,15 @@ def run_here_or_local(
     Parameters
     ----------
     function, shared, tasks, longest
-        As `run_tasks` takes them.
+        As for `run_tasks`.
     workers : int, optional
-        Processes, by default one a core, or this one where Dask isn't installed; 1, and a single
-        task, run in this process.
+        Number of processes; by default one for each core, or this process where Dask isn't
+        installed. A single worker, or a single task, runs in this process.
 
     Raises
     ------
     InvalidInput, MissingDependency, StudyStopped
-        As `run_tasks`; also if a task ends its process.
+        As for `run_tasks`; also if a task ends its process.
     """
     cores = (os.cpu_count() or 1) if is_installed("distributed") else 1
     several = min(workers or cores, len(tasks))
@@ -125,19 +125,19 @@ def run_here_or_local(
         for task, result in (pair for batch in batches for pair in batch):
             if isinstance(result, WorkerDied):
                 raise StudyStopped(
-                    "a worker process ended, out of memory perhaps; what was finished is kept: "
-                    "run it again, with fewer processes, and it goes on"
+                    "a worker process ended, perhaps out of memory; what was finished is kept: "
+                    "run it again, with fewer processes, to go on"
                 )
             yield task, result
 
 
 def packed(thing: Any) -> bytes:
-    """Pickle what is sent to a worker, or raise InvalidInput.
+    """Pickle an object for a worker, or raise InvalidInput.
 
     Raises
     ------
     InvalidInput
-        If it can't be: it holds a lock, an open file or a connection.
+        If it can't be pickled: it holds a lock, an open file or a connection.
     """
     import cloudpickle
 
@@ -197,7 +197,7 @@ def _here(
 def _there(
     client: Client, payload: bytes, tasks: Sequence[Task], longest: int
 ) -> Generator[list[tuple[Task, Any]]]:
-    """Yield batches' results from workers, two batches a worker at a time, so that none waits."""
+    """Yield batches' results from workers, each with two batches at a time, so that none waits."""
     done: queue.SimpleQueue[Future] = queue.SimpleQueue()
     workers = max(len(client.nthreads()), 1)
     held = payload
@@ -269,7 +269,7 @@ def _outcome(client: Client, future: Future) -> tuple[list[Any], float] | None:
 def _attended(client: Client, step: Callable[[], T]) -> T:
     """Repeat a step that raises queue.Empty now and then, while there is a worker at all.
 
-    Dask starts a worker that ended again, but not always, and waits for one forever.
+    Dask usually restarts a worker that ended, but not always, and otherwise waits forever.
     """
     seen = time.monotonic()
     while True:

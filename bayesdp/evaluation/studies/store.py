@@ -1,8 +1,8 @@
 """A study's folder: a manifest, and rows that are added as they come and never half written.
 
 While a study runs, rows are in part-000001.parquet and so on, each written whole; at the end they
-are merged into results.parquet, and the parts are removed, oldest first, so that whatever moment
-it is killed at, every row is there and the newest of a unit is in the last file that has it.
+are merged into results.parquet, and the parts are removed, oldest first, so that whenever it is
+killed, every row is there and the newest row of a unit is in the last file that has it.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ class Store:
         return dict(zip(units, [error is not None for error in errors], strict=True))
 
     def append(self, rows: Sequence[Row]) -> None:
-        """Append rows, which are on the disk soon.
+        """Append rows, which are written to disk soon.
 
         Raises
         ------
         StudyStopped
-            If they can't be written: the disk is full, say.
+            If the rows can't be written, because the disk is full, say.
         """
         self._waiting += rows
         now = time.monotonic()
@@ -73,7 +73,7 @@ class Store:
             self.flush()
 
     def flush(self) -> None:
-        """Flush what is waiting to a part, written whole."""
+        """Write the waiting rows to a new part, whole."""
         if self._waiting:
             parts = self._parts()
             last = int(parts[-1].stem.rpartition("-")[2]) if parts else 0
@@ -82,7 +82,7 @@ class Store:
         self._written = time.monotonic()
 
     def merge(self) -> None:
-        """Merge everything into one file, in an order of its own, and remove the parts."""
+        """Merge all rows into one file, in a fixed order, and remove the parts."""
         self.flush()
         parts, table = self._parts(), self.table()
         if not parts or table is None:
@@ -95,7 +95,7 @@ class Store:
             part.unlink()
 
     def table(self, columns: list[str] | None = None) -> pa.Table | None:
-        """Read all rows, of each unit the newest; None where there is none."""
+        """Read all rows, the newest of each unit; None if there are none."""
         import numpy as np
         import pyarrow as pa
 
@@ -132,12 +132,12 @@ def opened(
     ----------
     folder : Path
     identity : mapping
-        What the rows depend on, by the names under which a refusal mentions it. Another run may
-        leave some out or add some, but not change any.
+        Fingerprints of what the rows depend on, by the names that an error gives them. Another run
+        may leave some out or add some, but not change any.
     public : mapping
-        What else the manifest says, in JSON; nothing that is confidential.
+        Further content of the manifest, for JSON; nothing confidential.
     keys : sequence of str
-        The grid's.
+        Keys of the grid.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def opened(
     if not folder.parent.is_dir():
         raise InvalidInput(f"folder {quoted(folder.parent)} doesn't exist; create it first")
     if folder.exists() and not folder.is_dir():
-        raise InvalidInput(f"out is {quoted(folder)}, which is no folder; choose another name")
+        raise InvalidInput(f"out is {quoted(folder)}, which isn't a folder; choose another name")
     _check_contents(folder)
     try:
         folder.mkdir(exist_ok=True)
@@ -181,7 +181,7 @@ def _check_contents(folder: Path) -> None:
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     if MANIFEST not in names and any(not name.startswith(".") for name in names):
         raise InvalidInput(
-            f"{quoted(folder)} holds other things and no study; choose another folder"
+            f"{quoted(folder)} holds other files and no study; choose another folder"
         )
 
 
@@ -191,15 +191,17 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     Raises
     ------
     InvalidInput
-        If it isn't one, or a newer bayesdp made it.
+        If it isn't a study's folder, or a newer bayesdp made it.
     """
     path = folder / MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        raise InvalidInput(f"{quoted(folder)} has no readable {MANIFEST}: no study's") from None
+        raise InvalidInput(
+            f"{quoted(folder)} has no readable {MANIFEST}, so it isn't a study's folder"
+        ) from None
     if not isinstance(manifest, dict) or manifest.get("kind") != _KIND:
-        raise InvalidInput(f"{quoted(path)} is not of a study")
+        raise InvalidInput(f"{quoted(path)} isn't a study's manifest")
     if manifest.get("version") != _VERSION:
         raise InvalidInput(
             f"{quoted(path)} has version {quoted(manifest.get('version'))}; this bayesdp reads "

@@ -50,45 +50,46 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Study:
-    """Release data again and again, by each synthesizer over a grid, and analyse every release.
+    """Simulation study: release data repeatedly, by synthesizers over a grid, and analyse each.
 
-    A function gets what its arguments are called, so that it names only what it needs.
+    Functions are called with the arguments that they name, so that they name only what they need.
 
     Parameters
     ----------
     data : records, or function
-        What the synthesizers take: a DataFrame, an array, a `Count`. Or a function of a numpy
+        Records for the synthesizers: a DataFrame, an array, a `Count`. Or a function of a numpy
         Generator (its first argument) and any grid keys that it names, which draws them anew for
         each replicate; it may return ``bdp.evaluate.Simulated(data, truth)``.
     synthesizers : list, or mapping of names
         Classes, functools.partial objects or functions, called with the grid keys that they
-        name and giving an object with ``release(data)``; or such objects, which take none.
+        name, which return an object with ``release(data)``; or such objects, which take no keys.
     analyses : list, or mapping of names
-        Models, such as ``bdp.BinomialModel()``, of whose posterior the mean, sd and
-        95% interval are kept (`ModelAnalysis` has choices); or functions of a release (their first
-        argument) and, if they name them, ``generator`` and the confidential ``data``. They return a
-        mapping of names to numbers, or one of those for each estimand. The summary knows the
-        names mean, low and high.
+        Models, such as ``bdp.BinomialModel()``, for which the posterior's mean, sd and 95% interval
+        are kept (`ModelAnalysis` has options); or functions of a release (their first argument)
+        and, if they name them, ``generator`` and the confidential ``data``. They return a mapping
+        of names to numbers, or such a mapping for each estimand. The summary uses the names mean,
+        low and high.
     grid : mapping of str to list
-        Values of each key: numbers, words, or tuples of them. A synthesizer runs over the keys that
-        concern it and the data alone.
+        Values of each key: numbers, words, or tuples of them. A synthesizer runs only over the keys
+        that it or the data depend on.
     replicates : int
-        Of each cell.
+        Number of replicates of each cell.
     seed : int
-        A replicate of a cell is the same for the same seed and names of synthesizer and analysis,
-        whatever else is in the study, and wherever it runs.
+        Seed of the study. A replicate of a cell depends on it and on the names of synthesizer and
+        analysis, not on the rest of the study or on where it runs.
     truth : number, mapping of str to number, or function, optional
-        Of the estimand, or of each by its name; or a function of the data giving one of these.
+        True value of the estimand, or of each estimand by its name; or a function of the data that
+        returns one of these.
     public : bool, optional
-        Whether the data are public or simulated, so that an error's message may be kept whoever
-        raised it. By default that is so where `data` is a function; else only bayesdp's own
-        messages are kept, which show nothing confidential.
+        Whether the data are public or simulated, so that any error's message may be kept. By
+        default true where `data` is a function; otherwise only bayesdp's own messages are kept,
+        which show nothing confidential.
 
     Raises
     ------
     InvalidInput
-        If an argument is out of its range, a grid key concerns nothing, or a synthesizer refuses
-        the values of a cell.
+        If an argument is out of its range, nothing takes a grid key, or a synthesizer refuses the
+        values of a cell.
 
     Examples
     --------
@@ -163,34 +164,34 @@ class Study:
         retry_failed: bool = False,
         progress: Progress | None = None,
     ) -> StudyResults:
-        """Compute what the folder doesn't hold yet, add it as it comes, and read all of it.
+        """Compute the results that the folder lacks, add them as they come, and return all.
 
-        Killed at any time, the same call goes on where it was. A study of the same seed, data,
-        synthesizers and analyses may also be extended in its folder: by more replicates, other
-        values in the grid, other synthesizers or other analyses.
+        If it is killed at any time, the same call resumes where it stopped. A study of the same
+        seed, data, synthesizers and analyses may also be extended in its folder: by more
+        replicates, other values in the grid, other synthesizers or other analyses.
 
         Parameters
         ----------
         out : path
-            The study's folder; it is made if it isn't there. It holds no privacy promise, and
-            with confidential data must be kept as they are.
+            The study's folder, made if it doesn't exist. It carries no privacy promise, and results
+            from confidential data must be kept as confidential as the data.
         client : "local", str, Client or None
             "local": processes of this machine, which end with this one. A scheduler's address, or a
             `distributed.Client`: a cluster whose workers have the same bayesdp. None: this process.
             A script with "local" needs ``if __name__ == "__main__":``.
         workers : int, optional
-            Processes of "local", by default one a core.
+            Number of processes of "local"; by default one for each core.
         retry_failed : bool
-            Whether replicates that failed are computed again.
+            Whether to compute failed replicates again.
         progress : callable, optional
-            Called with the replicates of cells that are done, and all. Without it a bar with the
-            time left is drawn where standard error is a terminal.
+            Called with the number of replicates of cells that are done, and the total. By default a
+            bar with the time left is drawn if standard error is a terminal.
 
         Raises
         ------
         InvalidInput
-            If an argument is wrong, the study can't be sent to another process, or the
-            folder holds another study, or something else, which stays as it was.
+            If an argument is wrong, the study can't be sent to another process, or the folder holds
+            another study or something else; nothing there is changed then.
         MissingDependency
             If `client` isn't None and Dask isn't installed.
         StudyStopped
@@ -241,7 +242,7 @@ class Study:
         }
 
     def _identity(self) -> dict[str, Any]:
-        """Parts of the declaration that rows depend on, by the words of a refusal."""
+        """Parts of the declaration that rows depend on, by the names that an error gives them."""
         plan = self._plan
         kinds = {f"the kind of grid key {k!r}": kind_of(k, v) for k, v in self._grid.items()}
         return {
@@ -267,8 +268,8 @@ def _keys_of(name: str, maker: Any, grid: Mapping[str, Any]) -> list[str]:
 
 
 def _died(unit: Unit) -> list[Row]:
-    """Make rows of a replicate that ended its worker, again and again."""
-    message = "the worker process ended while it ran, out of memory perhaps"
+    """Make rows for a replicate that repeatedly ended its worker."""
+    message = "the worker process ended while it ran, perhaps out of memory"
     return [
         failed_row(unit.cell, name, unit.replicate, "WorkerDied", message) for name in unit.analyses
     ]

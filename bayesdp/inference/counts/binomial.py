@@ -67,9 +67,9 @@ class BinomialModel(Model):
         range of equally likely sizes, or an array whose element k is Pr[n = k]. Applies to
         every group.
     weights : mapping of float to int, or of group labels to such mappings, optional
-        Where noise was added to a weighted count of ones: how many records have each weight, known
-        constants, as {1.0: 120, 2.5: 40}. p is that of records of any weight; where it isn't one,
-        release a count for each. See `bayesdp.inference.counts.binomial_weights`.
+        Where noise was added to a weighted count of ones: the number of records with each weight, a
+        known constant, for example {1.0: 120, 2.5: 40}. p is the same for all weights; where it
+        isn't, release a count for each. See `bayesdp.inference.counts.binomial_weights`.
 
     Raises
     ------
@@ -108,7 +108,7 @@ class BinomialModel(Model):
             object.__setattr__(self, "weights", check_weights(self.weights, n=self.n))
 
     def cells(self, release: Releases) -> list[Cells]:
-        """Enumerate the latent counts that matter, one element a group; see `Cells`."""
+        """Enumerate the latent counts that matter, one element for each group; see `Cells`."""
         return [self._cells(parts) for parts in parts_of(release)]
 
     def _cells(self, parts: Sequence[Part]) -> Cells:
@@ -123,13 +123,13 @@ class BinomialModel(Model):
         Parameters
         ----------
         release : Release, or several in a list
-            Of one count. For groups, take one: `posterior(release["a"])`.
+            Releases of one count. With groups, take one of them: `posterior(release["a"])`.
 
         Raises
         ------
         InvalidInput
-            If the release has groups; or if n is confidential and the model has no prior
-            on it, or the other way round.
+            If the release has groups; if n is confidential and the model has no prior on it; or if
+            n is public and the model has one.
         """
         for each in releases_of(release):
             one_group(each)
@@ -147,17 +147,18 @@ class BinomialModel(Model):
         return sum(cells.log_evidence for cells in self.cells(release))
 
     def predicted(self, release: Release, part: Part) -> Statistic:
-        """Return what draws a new count of a part's records, given the parameters."""
+        """Return a function that draws a new count of a part's records, given the parameters."""
         return partial(predictive.ones, self.weights, part)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
-        """Compute the least noise that leads to what was released."""
+        """Compute the least noise that explains the outputs."""
         return noises_of_counts(parts_of(release), self.weights, self.n)
 
     def naive_posterior(self, release: Release) -> BetaMixture:
-        """Compute the posterior that takes the copies for real data: all their records pooled.
+        """Compute the posterior that treats the copies as real data: all their records pooled.
 
-        Wrong, and shown beside the right one, as what one gets by analysing the released files.
+        It is wrong, and for comparison with the right one: an analysis of the released files, as
+        they are, gives it.
         """
         return self._naive_posteriors(one_group(release))[0]
 
@@ -170,8 +171,8 @@ class BinomialModel(Model):
                 sizes = self._sizes_of([part])
                 if len(sizes) > 1:
                     raise InvalidInput(
-                        "n has a prior, but nobody takes a noisy count for a proportion without "
-                        "a number of records: there is no naive posterior"
+                        "n has a prior, and a noisy count isn't a proportion without a number of "
+                        "records: there is no naive posterior; use fit()"
                     )
                 posteriors.append(naive_of_weights(part, self.prior, ((1.0, sizes[0][0]),)))
             else:
@@ -197,7 +198,7 @@ class BinomialModel(Model):
         return sample_proportions(parts, self.prior, **run.chained)
 
     def naive(self, run: Run) -> Draws:
-        """Draw from `naive_posterior`, of each group."""
+        """Draw from the `naive_posterior` of each group."""
         scalar = run.release.by is None
         return exact.sample(self._naive_posteriors(run.release), scalar=scalar, **run.independent)
 

@@ -1,4 +1,4 @@
-"""The posterior of a proportion that takes released records for real ones."""
+"""The posterior of a proportion that treats released records as real."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def naive_posterior(part: Part, prior: tuple[float, float]) -> BetaMixture:
     Raises
     ------
     InvalidInput
-        If what was released are no 0/1 records.
+        If the outputs aren't 0/1 records.
     """
     a, b = prior
     if is_exact(part.mechanism) and part.mechanism.n is not None:
@@ -30,7 +30,7 @@ def naive_posterior(part: Part, prior: tuple[float, float]) -> BetaMixture:
     if records.dtype.kind not in "biuf" or not np.isin(records, (0, 1)).all():
         raise InvalidInput(
             f"mechanism {quoted(part.mechanism.name)} released numbers that aren't 0/1 records, so "
-            "nobody can take them for real data: there is no naive posterior"
+            "they can't be mistaken for real data: there is no naive posterior"
         )
     ones = float(records.sum())
     return BetaMixture(np.ones(1), np.array([a + ones]), np.array([b + records.size - ones]))

@@ -12,8 +12,8 @@ given their number x = x_1 + ... + x_K which ones they are is uniform, and
 the binomial model's own law, exactly, and all else of it stays as it is. The sum is over all
 vectors, so distinct weights must be few.
 
-Changing a record, or adding or removing one, moves s by the largest weight at most, so the
-mechanism's sensitivity is that; with a smaller one its promise is of other data.
+Changing a record, or adding or removing one, changes s by at most the largest weight, so the
+mechanism's sensitivity must be that; with a smaller one its promise is about other data.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def weights_of(weights: Any, group: Any) -> Weights:
 
 
 def naive_of_weights(part: Part, prior: tuple[float, float], weights: Any) -> BetaMixture:
-    """Compute the posterior that takes the noisy share of the weights for the records' own.
+    """Compute the posterior that treats the noisy share of the weights as exact.
 
     Raises
     ------
@@ -105,16 +105,17 @@ def weighted_cells(parts: Sequence[Part], prior: tuple[float, float], weights: A
     Parameters
     ----------
     parts : sequence of Part
-        One a release of the same records.
+        One for each release of the same records.
     prior : tuple of two floats
+        Parameters of the beta prior.
     weights
-        What `check_weights` returned.
+        As returned by `check_weights`.
 
     Raises
     ------
     InvalidInput
-        If a mechanism doesn't add noise to such a sum, or promises less than it says; or if the
-        outputs have probability zero.
+        If a mechanism doesn't add noise to such a sum, or its sensitivity is below the largest
+        weight; or if the outputs have probability zero.
     """
     own = weights_of(weights, parts[0].group)
     n = sum(k for _, k in own)
@@ -154,13 +155,13 @@ def weighted_cells(parts: Sequence[Part], prior: tuple[float, float], weights: A
 
 
 def noises_of_counts(groups: Sequence[Sequence[Part]], weights: Any, sizes: Any) -> list[Noise]:
-    """Compute the least noise that leads to noisy counts from possible ones.
+    """Compute the least noise that leads from possible counts to the noisy ones.
 
     Parameters
     ----------
     groups : sequence of sequences of Part
     weights, sizes
-        The model's: weights or None; what n may be, where the releases don't say it.
+        The model's weights, or None; and possible values of n, where the releases don't say it.
     """
     noises: list[Noise] = []
     for parts in groups:

@@ -1,13 +1,13 @@
-r"""The hierarchical binomial model: proportions of groups that lend each other strength.
+r"""The hierarchical binomial model: proportions of groups, partially pooled.
 
     m ~ Beta(a, b),    c / (c + kappa) ~ Uniform(0, 1),
     p_g ~ Beta(m kappa, (1 - m) kappa),    x_g ~ Binomial(n_g, p_g),    z_g ~ mechanism.
 
-kappa is worth so many records: a group of n_g has its proportion drawn to m by a share of
-kappa / (kappa + n_g), and the prior takes that share for uniform where n_g = c (the uniform
+The population weighs as much as kappa records: a group of n_g has its proportion shrunk to m by
+the share kappa / (kappa + n_g), which is uniform under the prior where n_g = c (the uniform
 shrinkage prior of Christiansen and Morris 1997). Counts and proportions are summed out
-(`bayesdp.engines.pooled_proportions`), so that chains run over m and kappa alone: counts once for
-all where thousands are likely (`bayesdp.engines.likelihood_curves`).
+(`bayesdp.engines.pooled_proportions`), so that chains run over m and kappa alone. Where thousands
+of counts are likely, they are summed out once for all (`bayesdp.engines.likelihood_curves`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _MANY = 2_000  # likely counts of a group, whose sum is better taken once for al
 
 
 class Known(NamedTuple):
-    """Group's outputs as a law: log Pr[outputs | x] at the x that may matter, and n."""
+    """Law of a group's outputs: log Pr[outputs | x] at the x that may matter, and n."""
 
     law: Floats
     counts: NDArray[Any]
@@ -62,7 +62,7 @@ class Known(NamedTuple):
     concave: bool
 
     def likely(self) -> int:
-        """About how many counts a step sums over."""
+        """Approximate number of counts that each step sums over."""
         return int((self.law > self.law.max() - _LIKELY).sum())
 
 
@@ -75,8 +75,8 @@ class HierarchicalBinomialModel(Model):
     prior : tuple of two floats
         (a, b) of the beta prior of m, the groups' mean proportion.
     concentration : float
-        c, the prior median of kappa: records in a group whose own say and whose neighbours' are
-        expected to count alike. Of the order of the groups' sizes.
+        c, the prior median of kappa: the size of a group at which its own records and the other
+        groups are expected to weigh the same. Choose it of the order of the groups' sizes.
 
     Raises
     ------
@@ -85,9 +85,10 @@ class HierarchicalBinomialModel(Model):
 
     Notes
     -----
-    The posterior variables are "p" with the dimension "group", "mean" (m) and "sd", that of the
-    groups' proportions, the root of m (1 - m) / (kappa + 1). It reads counts of ones in two groups
-    or more, with public sizes. The one engine, "marginal", sums counts and proportions out.
+    The posterior variables are "p" with the dimension "group", "mean" (m) and "sd", the standard
+    deviation of the groups' proportions, the root of m (1 - m) / (kappa + 1). The model reads
+    counts of ones in two groups or more, with public sizes. Its one engine, "marginal", sums counts
+    and proportions out.
 
     Examples
     --------
@@ -120,11 +121,11 @@ class HierarchicalBinomialModel(Model):
         return pooled(self, release, means=False, **options)
 
     def predicted(self, release: Release, part: Part) -> Statistic:
-        """Return what draws a new count of a part's records, given the parameters."""
+        """Return a function that draws a new count of a part's records, given the parameters."""
         return partial(predictive.ones, None, part)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
-        """Compute the least noise that leads to what was released."""
+        """Compute the least noise that explains the outputs."""
         groups = parts_of(release)
         each = (noise_from(parts, 0, float(agreed_size(parts, None) or 0)) for parts in groups)
         return list(chain.from_iterable(each))
@@ -142,7 +143,7 @@ class HierarchicalBinomialModel(Model):
         return [_seen(parts, n, least) for parts, n in zip(groups, sizes, strict=True)]
 
     def read_naive(self, release: Release) -> list[Known]:
-        """Each group's pooled copies, as if they were its records."""
+        """Read each group's pooled copies as if they were its records."""
         _check_groups(release)
         known = []
         for part in release.parts:
@@ -165,15 +166,15 @@ class HierarchicalBinomialModel(Model):
         return Draws(posterior, {"lp": chain[..., 2]}, "marginal", versions)
 
     def naive(self, run: Run) -> Draws:
-        """Draw as `sample`, from counts that are taken for true."""
+        """Draw as `sample` does, from counts that are treated as true."""
         return self.sample(run)
 
     def about(self, run: Run, drawn: Draws) -> dict[str, str]:
-        """The prior's numbers."""
+        """The prior, for the attrs of a fit."""
         return {"prior": json.dumps((*self.prior, self.concentration))}
 
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
-        """Proportions have groups; the population's mean and sd have none."""
+        """Dimensions: proportions have groups; the population's mean and sd have none."""
         return {"dims": {"p": ["group"], "mean": [], "sd": []}}
 
     def given(self, known: Sequence[Known]) -> Any:

@@ -61,11 +61,11 @@ class MultinomialModel(Model):
     Notes
     -----
     The posterior variable is "theta" with the dimension "category". "auto" takes the "exact" engine
-    where there is one; else NUTS by "pymc" where the latent counts are summed out, which is so for
-    randomized response; else "gibbs" sampling of the latent counts, or where they have too many
-    values for it data "augmentation", whose chains move batches of records. "marginal" is the
-    fastest for randomized responses of few categories: Metropolis steps of theta alone, from an
-    approximation of all of it; "stan" samples them without groups.
+    where there is one; otherwise NUTS by "pymc" where the latent counts are summed out, as for
+    randomized response; otherwise "gibbs" sampling of the latent counts, or, where they have too
+    many values for that, data "augmentation", whose chains update batches of records. "marginal"
+    is the fastest for randomized responses with few categories: Metropolis steps of theta alone,
+    proposed from an approximation of its whole posterior; "stan" samples them without groups.
 
     Several randomized responses must have the records in one order.
 
@@ -108,7 +108,7 @@ class MultinomialModel(Model):
         Parameters
         ----------
         release : Release, or several in a list
-            For groups, take one: `counts(release["a"])`.
+            With groups, take one of them: `counts(release["a"])`.
 
         Raises
         ------
@@ -125,14 +125,14 @@ class MultinomialModel(Model):
         Parameters
         ----------
         release : Release, or several in a list
-            Without groups.
+            Releases without groups.
         category : int
             From 0 to k - 1.
 
         Raises
         ------
         InvalidInput
-            As `counts`, or if there is no such category.
+            As for `counts`, or if there is no such category.
         """
         if category not in range(len(self.prior)):
             raise InvalidInput(
@@ -157,15 +157,15 @@ class MultinomialModel(Model):
         return multinomial(self, release, **options)
 
     def predicted(self, release: Release, part: Part) -> Statistic:
-        """Return what draws new counts, or answered records, of a part, given the parameters."""
+        """Return a function that draws a part's new counts or answers, given the parameters."""
         return partial(predictive.categories, part)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
-        """Compute the least noise that leads to what was released."""
+        """Compute the least noise that explains the outputs."""
         return _noises(self.read(release) if read is None else read)
 
     def read(self, release: Releases) -> ways.Parts:
-        """Read each group's parts, one a release, and the possible numbers of its records."""
+        """Read each group's parts, one for each release, and its possible numbers of records."""
         return [(parts, self.sizes_of(parts)) for parts in parts_of(release)]
 
     def chosen(self, engine: str, read: ways.Parts) -> tuple[str, str]:
@@ -188,13 +188,13 @@ class MultinomialModel(Model):
         Raises
         ------
         InvalidInput
-            If what was released are no counts.
+            If the outputs aren't counts.
         """
         counts = [np.array([self._naive_counts(part)]) for part in run.release.parts]
         return ways.sample_dirichlet(counts, self.prior, **run.independent)
 
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
-        """One probability a category."""
+        """Dimension: one probability for each category."""
         return {"coords": {"category": np.arange(len(self.prior))}}
 
     def _counts(self, parts: Sequence[Part]) -> CountPosterior:
@@ -218,7 +218,7 @@ class MultinomialModel(Model):
         if np.any(counts < 0) or getattr(part.mechanism, "method", "").startswith("parameter"):
             raise InvalidInput(
                 f"mechanism {quoted(part.mechanism.name)} released numbers that aren't counts, so "
-                "nobody can take them for real data: there is no naive posterior"
+                "they can't be mistaken for real data: there is no naive posterior"
             )
         return np.asarray(counts, dtype=np.float64)
 
@@ -246,7 +246,7 @@ class MultinomialModel(Model):
 
 
 def _noises(groups: Sequence[tuple[Sequence[Part], Sizes]]) -> list[Noise]:
-    """Compute the least noise that leads to each group's outputs, of so many records."""
+    """Compute the least noise that explains each group's outputs, given its possible sizes."""
     noises: list[Noise] = []
     for parts, sizes in groups:
         total = sizes[0][0] if len(sizes) == 1 else None

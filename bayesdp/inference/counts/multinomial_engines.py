@@ -19,7 +19,7 @@ from bayesdp.release import Part
 
 Prior = tuple[float, ...]
 Parts = Sequence[tuple[Sequence[Part], law.Sizes]]
-"""Of each group the parts, one a release, and the possible numbers of records."""
+"""For each group, its parts, one for each release, and its possible numbers of records."""
 
 NAMES = ("exact", "gibbs", "marginal", "augmentation", "pymc", "stan")
 
@@ -38,7 +38,7 @@ def reads(mechanism: Any) -> bool:
 
 
 def check_fit(part: Part, k: int) -> None:
-    """Raise InvalidInput unless the release is of k categories, in a way there is a law for."""
+    """Raise InvalidInput unless the release is of k categories, by a mechanism with a known law."""
     if view_of(part.mechanism, AnswersView) is not None:
         responses([part], k)
     else:
@@ -104,7 +104,7 @@ def sample_exact(
 def sample_dirichlet(
     counts: Sequence[NDArray[Any]], prior: Prior, *, draws: int, chains: int, seed: int | None
 ) -> Draws:
-    """Draw independently given known counts, one row a group."""
+    """Draw independently given known counts, one row for each group."""
     rng = np.random.default_rng(seed)
     each = [np.broadcast_to(x, (chains * draws, x.shape[-1])) for x in counts]
     return _dirichlet(each, prior, rng, (chains, draws), "exact", 0.0)
@@ -193,7 +193,7 @@ def sample_marginal(
 
 
 def sample_augmented(parts: Parts, prior: Prior, **options: Any) -> Draws:
-    """Run chains over theta and the counts, by moves of batches of records."""
+    """Run chains over theta and the counts, which update batches of records."""
     from bayesdp.inference.records.families import draws_of, sample_categories
 
     if any(len(each) > 1 for each, _ in parts):

@@ -1,6 +1,6 @@
 """Log evidence of a multinomial model.
 
-It is exact; or by a bridge over theta; or, of modips copies, by Chib's identity.
+It is exact; or by a bridge over theta; or, for modips copies, by Chib's identity.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 def multinomial(
     model: Any, release: Releases, *, draws: int, chains: int, warmup: int, seed: int | None
 ) -> Answer:
-    """Log evidence exactly; or by a bridge over theta; or, of modips copies, by Chib's identity."""
+    """Log evidence, exactly; or by a bridge over theta; or, for modips, by Chib's identity."""
     options = {"draws": draws, "chains": chains, "warmup": warmup}
     each, how = [], EXACT
     groups = parts_of(release)

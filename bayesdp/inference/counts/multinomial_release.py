@@ -64,7 +64,7 @@ class Mixed:
     base : Factored
         The prior, and the laws that are products.
     tables : sequence of ndarray
-        One a copy, shape (k, counts from the base's firsts on, points): logs.
+        One for each copy: log laws, shape (k, counts from the base's firsts on, points).
     log_scale : float
     """
 
@@ -85,7 +85,7 @@ class Mixed:
 
 
 def table_of(mechanism: Any) -> TableView | IntegersView | None:
-    """The mechanism's view of counts of categories, tied by their sum or each by itself."""
+    """The mechanism's view of counts of categories, fixed in sum or each by itself."""
     counts = view_of(mechanism, IntegersView)
     return counts if counts is not None and counts.shape else view_of(mechanism, TableView)
 
@@ -136,8 +136,8 @@ def factored(
 ) -> Factored | None:
     """Make the latent counts' posterior where it is a product given their sum, else None.
 
-    With `whole` over all counts, else over those that noise reaches the outputs from, as far as it
-    takes for the rest to be negligible.
+    With `whole`, over all counts; otherwise over those from which noise reaches the outputs with
+    more than a negligible probability.
     """
     if not all(_is_product(part.mechanism) for part in parts):
         return None
@@ -234,7 +234,7 @@ def mixed(parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes) -> Mixed:
 
 
 def listed(parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes) -> Listed | None:
-    """List all vectors of counts with their posterior, of any mechanism; None if too many."""
+    """List all vectors of counts with their posterior, for any mechanism; None if too many."""
     k = len(alpha)
     if sum(math.comb(n + k - 1, k - 1) for n, _ in sizes) > _MOST_LISTED:
         return None

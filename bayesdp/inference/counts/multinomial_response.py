@@ -1,8 +1,8 @@
 r"""Answers of a randomized response, as a multinomial with mixed probabilities.
 
 Every record is answered on its own, M times: with K[i, j] = Pr[answer j | category i] the answers
-j_1..j_M of a record have probability sum_i theta_i K[i, j_1] ... K[i, j_M]. So the answers that are
-alike count together, and their number, not that of the records, is what a likelihood costs:
+j_1..j_M of a record have probability sum_i theta_i K[i, j_1] ... K[i, j_M]. So equal patterns of
+answers are counted together, and the likelihood costs as much as there are patterns, not records:
 
     log Pr[answers | theta] = sum over patterns p of count_p log(theta . columns[:, p]).
 """
@@ -30,12 +30,12 @@ _STRETCH = 500  # counts at once: probabilities this near a mean are above 1e-28
 
 @dataclass(frozen=True)
 class Responses:
-    """Patterns of answers.
+    """Patterns of answers, with their frequencies and laws.
 
     Attributes
     ----------
     counts : ndarray of int, shape (patterns,)
-        Records that were answered so.
+        Number of records with each pattern.
     columns : ndarray, shape (k, patterns)
         Pr[pattern | category].
     where : ndarray of int, shape (n,)
@@ -53,7 +53,7 @@ def responses(parts: Sequence[Part], k: int) -> Responses:
     Raises
     ------
     InvalidInput
-        If one is of another number of categories, or an answer can't be.
+        If a release has another number of categories, or an answer is impossible.
     """
     seen = []
     for part in parts:
@@ -68,7 +68,7 @@ def responses(parts: Sequence[Part], k: int) -> Responses:
 
 
 def patterns_of(seen: Sequence[tuple[AnswersView, NDArray[np.int64]]]) -> Responses:
-    """Collect the patterns of answers, shape (copies, n) each; InvalidInput where one can't be."""
+    """Collect the patterns of answers, shape (copies, n) each; refuse impossible ones."""
     answers = np.concatenate([each for _, each in seen])
     patterns, where, counts = np.unique(answers, axis=1, return_inverse=True, return_counts=True)
     matrices = [view.matrix for view, each in seen for _ in each]

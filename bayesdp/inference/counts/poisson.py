@@ -2,10 +2,10 @@ r"""The Poisson model: rates of events by area, or in any cells.
 
     theta_i ~ Gamma(a, b),    x_i ~ Poisson(e_i theta_i),    z ~ mechanism(x),
 
-with e_i the events that were expected in area i, a public number. The rates sum out: x_i is
+with e_i the expected number of events in area i, a public number. The rates integrate out: x_i is
 negative binomial, and given it theta_i ~ Gamma(a + x_i, b + e_i). Where the number of events is
-public the x_i are those given their sum, which leaves that law of the rates as it is. So only the
-counts are drawn (`bayesdp.kernels.area_counts`), each from a table where nothing ties them.
+public the x_i are conditioned on their sum, which leaves that law of the rates as it is. So only
+the counts are drawn (`bayesdp.kernels.area_counts`), each from a table if they are independent.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PoissonModel(Model):
-    """Inference about the rates of events by area, relative to what was expected.
+    """Inference about the rates of events by area, relative to expected numbers.
 
     Parameters
     ----------
     prior : tuple of two floats
         (a, b), shape and rate of the gamma prior of each relative rate: mean a / b.
     expected : sequence of float, optional
-        e_i, one an area; 0 where no event can be. Default: those of Poisson-gamma copies, which
-        say them; else 1, so that a rate is an expected count.
+        e_i, one for each area; 0 where no event can occur. Default: those in the release of
+        Poisson-gamma copies; for other releases 1, so that a rate is an expected count.
     n : int, optional
         The number of all events, where it is known but the release doesn't say it. The n of a
-        vector with noise is one of records, who may each have several events or none: where
-        every record is one event, say it here.
+        noisy vector is a number of records, each of which may have several events or none: where
+        every record is one event, give it here.
 
     Raises
     ------
@@ -61,9 +61,9 @@ class PoissonModel(Model):
 
     Notes
     -----
-    The posterior variable is "rate" with the dimension "area". It reads Poisson-gamma copies, or
-    noise on a vector of counts. The "exact" engine's independent draws exist where the number of
-    events is confidential and no copies have a fixed total; else "gibbs" samples the counts.
+    The posterior variable is "rate" with the dimension "area". The model reads Poisson-gamma copies
+    or a noisy vector of counts. The "exact" engine draws independently where the number of events
+    is confidential and no copies have a fixed total; otherwise "gibbs" samples the counts.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class PoissonModel(Model):
         Raises
         ------
         InvalidInput
-            If the counts are tied, by a known number of events or copies with a fixed total.
+            If a known number of events, or copies with a fixed total, make the counts dependent.
         """
         known = self.read(release)
         if any(each.tied for each in known):
@@ -123,15 +123,15 @@ class PoissonModel(Model):
         return sum(float(special.logsumexp(law)) for each in known for law in each.laws)
 
     def predicted(self, release: Release, part: Part) -> Statistic:
-        """Return what draws a part's new events by area, given the rates."""
+        """Return a function that draws a part's new events by area, given the rates."""
         return partial(predictive.events, self.expected, self.n, part)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
-        """Compute the least noise that leads to what was released."""
+        """Compute the least noise that explains the outputs."""
         return _noises(release, self.read(release) if read is None else read)
 
     def chosen(self, engine: str, read: Sequence[Known]) -> tuple[str, str]:
-        """Choose independent draws where nothing ties the counts, and say why."""
+        """Choose independent draws where the counts are independent, and say why."""
         tied = any(each.tied for each in read)
         if engine == "auto" and tied:
             return "gibbs", "a known number of events, or copies with a fixed total, tie the counts"
@@ -147,18 +147,18 @@ class PoissonModel(Model):
         return self._drawn(run, run.engine)
 
     def read_naive(self, release: Release) -> list[Known]:
-        """Take pooled copies for real counts, or InvalidInput where nobody can."""
+        """Read pooled copies as real counts, or raise InvalidInput where they can't be."""
         return [
             poisson_release.taken_for_real(part, self.prior, self.expected)
             for part in release.parts
         ]
 
     def naive(self, run: Run) -> Draws:
-        """Draw independently, given the counts that are taken for real."""
+        """Draw independently, given counts that are treated as real."""
         return self._drawn(run, "exact")
 
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
-        """One rate an area."""
+        """Dimension: one rate for each area."""
         return {"coords": {"area": list(run.read[0].areas)}}
 
     def _drawn(self, run: Run, engine: str) -> Draws:
@@ -182,7 +182,7 @@ class PoissonModel(Model):
         return Draws({"rate": rate}, sample_stats, engine, {"numba": numba.__version__})
 
     def read(self, release: Releases) -> list[Known]:
-        """Read what each group's counts may be, checked.
+        """Read and check the laws of each group's counts.
 
         Raises
         ------
@@ -196,7 +196,7 @@ class PoissonModel(Model):
 
 
 def _noises(release: Releases, known: Sequence[Known]) -> list[Noise]:
-    """Compute the least noise that leads to each group's outputs, as they were read."""
+    """Compute the least noise that explains each group's outputs."""
     noises: list[Noise] = []
     for parts, each in zip(parts_of(release), known, strict=True):
         noises += noise_from(parts, 0, math.inf, each.total)

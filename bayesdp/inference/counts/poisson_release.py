@@ -34,17 +34,17 @@ class Known:
     Attributes
     ----------
     areas : tuple
-        Their names, or numbers.
+        Names of the areas, or their numbers.
     laws : list of ndarray
-        log of each count's own law, up to a constant.
+        Log of each count's own law, up to a constant.
     firsts : ndarray of int
-        The count that each begins with.
+        The count at which each law begins.
     total : int or None
         The sum of the counts, where it is known.
     fixed : list of (a, p, T, copies)
-        Of each release with a fixed total; see `bayesdp.kernels.area_counts`.
+        One for each release with a fixed total; see `bayesdp.kernels.area_counts`.
     shapes, rates : ndarray
-        Of the rates' gamma laws; the counts are added to the shapes.
+        Parameters of the rates' gamma laws; the counts are added to the shapes.
     """
 
     areas: tuple[Any, ...]
@@ -110,7 +110,7 @@ def read(parts: Sequence[Part], prior: tuple[float, float], expected: Any, n: in
 def _tied_tables(
     rows: Sequence[Any], ends: Sequence[tuple[float, float]], total: int | None, free: bool
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Tabulate counts and their laws, as far as a known sum asks if nothing else ties them."""
+    """Tabulate counts and their laws, up to a known sum if nothing else bounds them."""
     for times in 8.0 ** np.arange(40):
         values, table = tabled(rows, ends, times)
         if total is None or len(rows) == 1 or not free:
@@ -187,13 +187,13 @@ def _elements(part: Part, guess: float) -> list[Integer]:
 
 
 def is_of_events(mechanism: Any) -> bool:
-    """Return True if it randomises whole numbers, each by itself but for a fixed total."""
+    """Return True if it randomises whole numbers, each by itself or with a fixed total."""
     each = view_of(mechanism, IntegersView)
     return each is not None or view_of(mechanism, FixedTotalView) is not None
 
 
 def expected_of(parts: Sequence[Part], given: Any, size: int) -> Floats:
-    """Return the expected counts of the model, or of the release; else 1."""
+    """Return the expected counts of the model, or else of the release, or else 1."""
     told = {tuple(e) for part in parts if (e := getattr(part.mechanism, "expected", None))}
     if given is None and len(told) > 1:
         raise InvalidInput(
@@ -211,7 +211,7 @@ def expected_of(parts: Sequence[Part], given: Any, size: int) -> Floats:
 def _ends(
     parts: Sequence[Part], i: int, a: float, chance: float, total: int | None
 ) -> tuple[float, float]:
-    """Ends of a count; where noise leaves one open, as far as the prior goes."""
+    """Ends of a count; where noise leaves one open, as far as the prior reaches."""
     if chance == 0:
         return 0.0, 0.0
     if total is not None:
@@ -248,7 +248,7 @@ def _is_complete(part: Part) -> bool:
 
 
 def _log_tilt(part: Part, view: FixedTotalView, guess: float) -> float:
-    """With which copies of about `guess` events have the fixed total without being held to it."""
+    """Find the tilt at which copies of about `guess` events have the fixed total on average."""
     from bayesdp.kernels.fixed_total import tilted
 
     possible = view.chances > 0
@@ -258,7 +258,7 @@ def _log_tilt(part: Part, view: FixedTotalView, guess: float) -> float:
 
 
 def _fixed(part: Part, view: FixedTotalView, guess: float) -> Fixed:
-    """With 0 for a and p where no event can be."""
+    """Describe a release with a fixed total, with 0 for a and p where no event can occur."""
     chances = math.exp(_log_tilt(part, view, guess)) * view.chances
     return view.shapes, chances, float(view.total), float(len(part.outputs))
 
@@ -270,7 +270,7 @@ def _stacked(known: Known) -> tuple[Floats, Floats, Floats, Floats]:
 
 
 def _moved(known: Known, counts: NDArray[np.int64], rng: np.random.Generator) -> Any:
-    """Move counts, if need be, to ones whose sum is what it is known to be."""
+    """Shift counts, if needed, so that they have their known sum."""
     if known.total is None or (gap := known.total - int(counts.sum())) == 0:
         return counts
     lasts = known.firsts + np.array([law.size for law in known.laws]) - 1
@@ -284,7 +284,7 @@ def _moved(known: Known, counts: NDArray[np.int64], rng: np.random.Generator) ->
 
 
 def _areas(parts: Sequence[Part], size: int) -> tuple[Any, ...]:
-    """Names of the areas, where a release has such."""
+    """Names of the areas, where a release has them."""
     for part in parts:
         mechanism: Any = part.mechanism
         if getattr(mechanism, "areas", None) is not None:

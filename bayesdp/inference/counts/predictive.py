@@ -1,4 +1,4 @@
-"""New counts of records, given a model's parameters, as mechanisms take them."""
+"""New counts of records, given a model's parameters, in the form that mechanisms take."""
 
 from __future__ import annotations
 

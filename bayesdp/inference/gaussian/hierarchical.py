@@ -1,11 +1,11 @@
-r"""The hierarchical Gaussian model: means of groups that lend each other strength.
+r"""The hierarchical Gaussian model: means of groups, partially pooled.
 
     m ~ N(m0, s0^2),    t ~ HalfNormal(c),    mu_g ~ N(m, t^2),
     x_g1, ..., x_gn ~ N(mu_g, sigma^2),       z_g | x_g ~ mechanism.
 
-Where sigma is known, the records' means and the groups' are summed out
+Where sigma is known, the means of records and of groups are integrated out
 (`bayesdp.engines.pooled_means`), so that chains run over m and t alone. Where it isn't,
-sigma^2 ~ InverseGamma(a, b) is one for all groups, and NUTS samples all that lies between.
+sigma^2 ~ InverseGamma(a, b) is common to all groups, and NUTS samples all latent numbers.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class HierarchicalGaussianModel(Model):
     variance : tuple of two floats, optional
         (a, b) of the inverse-gamma prior of sigma^2, needed where sd isn't known.
     statistic : {"mean", "sum"}
-        What noise was added to, as in `GaussianModel`.
+        The statistic that noise was added to, as for `GaussianModel`.
     n : int, optional
         Each group's number of records, where it is known but the release doesn't say it.
 
@@ -78,10 +78,10 @@ class HierarchicalGaussianModel(Model):
     Notes
     -----
     The posterior variables are "mu" with the dimension "group", "mean" (m), "spread" (t) and, where
-    sd is unknown, "sigma". It reads what `GaussianModel` does, in two groups or more; several
-    releases need sd. The "marginal" engine sums means out where sd is known, and slice sampling is
-    left with two numbers; "pymc" is NUTS over all numbers. More than 1% of normal records beyond
-    public bounds is warned of.
+    sd is unknown, "sigma". The model reads the same releases as `GaussianModel`, with two groups or
+    more; several releases at once need sd. The "marginal" engine integrates means out where sd is
+    known, which leaves two numbers to slice sampling; "pymc" is NUTS over all numbers. A fit warns
+    if more than 1% of normal records would be beyond public bounds.
 
     Examples
     --------
@@ -146,11 +146,11 @@ class HierarchicalGaussianModel(Model):
         return pooled(self, release, means=True, **options)
 
     def predicted(self, release: Release, part: Part) -> Statistic:
-        """Return what draws moments of a part's new records, given the parameters."""
+        """Return a function that draws moments of a part's new records, given the parameters."""
         return partial(moments, self.sd, self.statistic, self.n, part)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
-        """Compute the least noise that leads to what was released."""
+        """Compute the least noise that explains the outputs."""
         return noises_of_normal(parts_of(release), self.sd, self.n, self.statistic)
 
     def known(self, release: Releases) -> list[Group]:
@@ -170,7 +170,7 @@ class HierarchicalGaussianModel(Model):
         check_groups(releases_of(release)[0])
 
     def read_naive(self, release: Release) -> list[Group]:
-        """Each group's mean, taken for true; InvalidInput if sd is unknown."""
+        """Read each group's mean as if it were true; refuse an unknown sd."""
         check_groups(release)
         if self.sd is None:
             raise InvalidInput(
@@ -193,7 +193,7 @@ class HierarchicalGaussianModel(Model):
 
     @property
     def variables(self) -> Sequence[str]:
-        """Groups' means, their mean and spread, and sd where it isn't known."""
+        """Names of the groups' means, their mean and spread, and sd where it isn't known."""
         return ("mu", "mean", "spread", *(["sigma"] if self.sd is None else []))
 
     def sample(self, run: Run) -> Draws:
@@ -203,7 +203,7 @@ class HierarchicalGaussianModel(Model):
         return super().sample(run)
 
     def naive(self, run: Run) -> Draws:
-        """Draw as the marginal engine, given means that are taken for true."""
+        """Draw as the marginal engine does, given means that are treated as true."""
         return self._marginal(run, run.read)
 
     def _marginal(self, run: Run, known: Sequence[Group]) -> Draws:
@@ -229,17 +229,17 @@ class HierarchicalGaussianModel(Model):
         }
 
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
-        """Means have groups; the population's numbers have none."""
+        """Dimensions: means have groups; the population's numbers have none."""
         dims: dict[str, list[str]] = {"mu": ["group"], "mean": [], "spread": [], "sigma": []}
         return {"dims": {name: dims[name] for name in drawn.posterior}}
 
     def pymc_model(self, release: Releases) -> pm.Model:
-        """Build the model as a pm.Model, with all between it and the release as latent variables.
+        """Build the model as a pm.Model, with the statistics and copies as latent variables.
 
         Raises
         ------
         InvalidInput
-            As of `GaussianModel.pymc_model`.
+            As for `GaussianModel.pymc_model`.
         """
         from bayesdp.engines.pymc.gaussian import pooled
         from bayesdp.inference.gaussian.nuts import observed

@@ -46,16 +46,16 @@ class Seen:
     n : int
         Number of records.
     ends : tuple of two floats
-        Beyond them there is no such mean; infinite where there is no end.
+        Range of possible means; infinite where there is no end.
     scale : float
-        On which the law varies.
+        Scale on which the law varies.
     kinks : callable
-        Where it isn't smooth, between two means.
+        Returns the points between two means where the law isn't smooth.
     log_law : callable
-        Of all copies, at an array of means.
+        Log law of all copies, at an array of means.
     near : tuple of two floats
-        Between them a search begins for where the posterior is; infinite where the law doesn't
-        fall.
+        Interval from which a search for the posterior's mass starts; infinite where the law
+        doesn't fall.
     """
 
     n: int
@@ -96,7 +96,7 @@ def seen_through_noise(part: Part, cell: Cell, n: int, unit: float) -> Seen:
 def ends_of(
     cell: Cell, outputs: Floats, low: float, high: float
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Ends of a number with noise, within two given ones, and where it is as far as noise says."""
+    """Ends of a number with noise, within two given ends, and the interval that noise suggests."""
     cut = cell.bounding == "truncated"
     ends = (low, high) if cut else (-math.inf, math.inf)
     reach = _FAR * cell.scale
@@ -137,7 +137,7 @@ def _no_kinks(start: float, end: float) -> Floats:
 
 @dataclass(frozen=True)
 class MeanPosterior:
-    """Posterior of mu, and the log of the probability of the outputs (a flat prior's is 1)."""
+    """Posterior of mu, and the log probability of the outputs, with density 1 for a flat prior."""
 
     mixture: NormalMixture
     log_evidence: float

@@ -7,11 +7,11 @@ variance. The posterior is a mixture of normals, by one-dimensional quadrature
 (`bayesdp.inference.gaussian.mean`), or of normal-inverse-gammas, by a two-dimensional one
 (`bayesdp.inference.gaussian.pair`).
 
-Bounds. Mechanisms of real records need public bounds, and the model's records have none: it is
-that of records that are normal and happened to lie within them, and takes p(mean) for that of
-normal records. That is right where records beyond the bounds are rare; where they aren't, records
-that were refused or clipped aren't normal, and the model is wrong. The expected share of records
-beyond the bounds under the posterior is in attrs, and more than 1% is warned of.
+Bounds. Mechanisms of real records need public bounds, and the model's records have none: they are
+normal and happened to lie within the bounds, and p(mean) is taken as that of normal records. That
+is right where records beyond the bounds are rare; where they aren't, records that were refused or
+clipped aren't normal, and the model is wrong. The attrs have the expected share of records beyond
+the bounds under the posterior, and a fit warns if it is more than 1%.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ class GaussianModel(Model):
     sd : float, optional
         The records' standard deviation, if it is known; None where it is a parameter.
     statistic : {"mean", "sum"}
-        What noise was added to, where numbers left with noise. With sd unknown they are two: mean
-        and variance with divisor n - 1, or sum and sum of squares. Copies and conjugate releases
-        say it themselves.
+        The statistic of a noisy release. With sd unknown it has two numbers: the mean and the
+        variance with divisor n - 1, or the sum and the sum of squares. Releases of copies and
+        conjugate releases declare it themselves.
     n : int, optional
         The number of records, where it is known but the release doesn't say it.
 
@@ -83,9 +83,9 @@ class GaussianModel(Model):
     Notes
     -----
     The posterior variables are "mu" and, where sd is unknown, "sigma". The "exact" engine is always
-    possible; "pymc" samples the same posterior by NUTS, together with the latent statistic and what
-    lies between it and the copies. Where a release has public bounds, the attrs have
-    "expected_share_outside_bounds", and more than 1% of normal records beyond them is warned of.
+    possible; "pymc" samples the same posterior by NUTS, together with the latent statistic and the
+    variables between it and the copies. Where a release has public bounds, the attrs have
+    "expected_share_outside_bounds", and a fit warns if it is more than 1%.
 
     Examples
     --------
@@ -134,7 +134,7 @@ class GaussianModel(Model):
         Parameters
         ----------
         release : Release, or several in a list
-            For groups, take one: `posterior(release["a"])`.
+            With groups, take one of them: `posterior(release["a"])`.
 
         Raises
         ------
@@ -151,7 +151,7 @@ class GaussianModel(Model):
         Raises
         ------
         InvalidInput
-            If the prior is flat: there is none.
+            If the prior is flat, as the outputs then have no probability.
         """
         if self.prior is None:
             raise InvalidInput(
@@ -161,17 +161,18 @@ class GaussianModel(Model):
         return sum(each.log_evidence for each in self._posteriors(release))
 
     def predicted(self, release: Release, part: Part) -> Statistic:
-        """Return what draws moments of a part's new records, given the parameters."""
+        """Return a function that draws moments of a part's new records, given the parameters."""
         return partial(moments, self.sd, self.statistic, self.n, part)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
-        """Compute the least noise that leads to what was released."""
+        """Compute the least noise that explains the outputs."""
         return noises_of_normal(parts_of(release), self.sd, self.n, self.statistic)
 
     def naive_posterior(self, release: Release) -> Posterior:
-        """Compute the posterior that takes pooled copies for real data, or noisy numbers for true.
+        """Compute the posterior that treats pooled copies as real data, or noisy numbers as true.
 
-        Wrong, and shown beside the right one, as what one gets by analysing what was released.
+        It is wrong, and for comparison with the right one: an analysis of the release, as it is,
+        gives it.
         """
         _ = release.mechanism
         return self._naive_posteriors(release)[0]
@@ -202,7 +203,7 @@ class GaussianModel(Model):
 
     @property
     def variables(self) -> Sequence[str]:
-        """The mean, and sd where it isn't known."""
+        """Names of the mean, and of the sd where it isn't known."""
         return ("mu",) if self.sd is not None else ("mu", "sigma")
 
     def sample(self, run: Run) -> Draws:
@@ -214,7 +215,7 @@ class GaussianModel(Model):
         return super().sample(run)
 
     def naive(self, run: Run) -> Draws:
-        """Draw from `naive_posterior`, of each group."""
+        """Draw from the `naive_posterior` of each group."""
         mixtures = self._naive_posteriors(run.release)
         return exact.sample_mixtures(mixtures, scalar=run.release.by is None, **run.independent)
 
@@ -225,13 +226,14 @@ class GaussianModel(Model):
         return {**super().about(run, drawn), **shares}
 
     def pymc_model(self, release: Releases) -> pm.Model:
-        """Build the model as a pm.Model, with all between it and the release as latent variables.
+        """Build the model as a pm.Model, with the statistic and copies as latent variables.
 
         Raises
         ------
         InvalidInput
-            If the release is of integers, or conjugate: NUTS has no gradient, or no need of one;
-            or, with sd unknown, has truncated sums or a copy with all its records at a bound.
+            If the release is of integers, where NUTS has no gradient, or conjugate, where it isn't
+            needed; or if, with sd unknown, it has truncated sums or a copy with all its records at
+            a bound.
         """
         from bayesdp.engines.pymc.gaussian import gaussian
         from bayesdp.inference.gaussian.nuts import observed

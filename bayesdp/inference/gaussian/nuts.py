@@ -1,4 +1,4 @@
-"""Releases as NUTS takes them for a Gaussian model."""
+"""Description of releases to NUTS, for a Gaussian model."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def observed(part: Part, n: int | None, statistic: str, *, known: bool) -> Obser
     ----------
     part : Part
     n : int or None
-        What the analyst says of it.
+        The number of records, as the analyst gives it.
     statistic : {"mean", "sum"}
-        What noise was added to.
+        The statistic that noise was added to.
     known : bool
-        Whether sd is.
+        Whether sd is known.
 
     Raises
     ------

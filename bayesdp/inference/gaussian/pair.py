@@ -49,18 +49,19 @@ class SeenPair:
     ----------
     n : int
     means, variances : tuple of two floats
-        Beyond them there are no such statistics; may be infinite.
+        Ranges of possible means and variances; may be infinite.
     scales : tuple of two floats
-        On which the law varies.
+        Scales on which the law varies.
     kinks : tuple of two ndarrays
+        Means, and variances, at which the law isn't smooth.
     log_law : callable
-        Of all copies, at means and variances: a matrix. Where there are `moving_kinks` the
-        variances are one too, a row a mean.
+        Log law of all copies at means and variances, a matrix. Where there are `moving_kinks` the
+        variances are a matrix too, with one row for each mean.
     moving_kinks : callable, optional
-        Those of the variance at each mean, shape (means, kinks), where they depend on it.
+        Kinks of the variance at each mean, shape (means, kinks), where they depend on the mean.
     near : tuple of two tuples of two floats
-        Of the mean and of the variance: between them a search begins for where the posterior is;
-        infinite where the law doesn't fall.
+        Intervals of the mean and of the variance from which a search for the posterior's mass
+        starts; infinite where the law doesn't fall.
     """
 
     n: int
@@ -79,7 +80,7 @@ def seen_together(each: Sequence[SeenPair]) -> SeenPair:
     Raises
     ------
     InvalidInput
-        If they can't be of the same records, or kinks of one are where no grid is.
+        If the releases can't be of the same records, or one's kinks depend on the mean.
     """
     if len(each) == 1:
         return each[0]
@@ -228,7 +229,7 @@ def _limits(variances: Ends) -> Ends:
 def _window(
     log_weight: Callable[[Floats, Floats], Floats], s: Ends, u: Ends, limits: tuple[Ends, Ends]
 ) -> tuple[Ends, Ends]:
-    """Find where a function with one peak isn't negligible: outwards, then by finer grids."""
+    """Find where a function with one peak isn't negligible: go outwards, then refine grids."""
     for _ in range(200):
         grids = [np.linspace(low, high, _COARSE) for low, high in (s, u)]
         values = log_weight(*grids)
@@ -273,7 +274,7 @@ def _pieces(
 def _moving_pieces(
     ends: tuple[float, float], kinks: Floats, longest: float
 ) -> tuple[Floats, Floats]:
-    """Nodes and weights between kinks of the variance that move with the mean: a row a mean."""
+    """Nodes and weights between kinks of the variance that depend on the mean: a row a mean."""
     low, high = ends
     whole = np.ceil((high - low) / max(longest, (high - low) / _MOST_PIECES[1]))
     each = max(6, math.ceil(2 * whole / (kinks.shape[1] + 1)))  # some segments are short

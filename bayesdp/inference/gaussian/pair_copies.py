@@ -59,10 +59,10 @@ class _Copy:
     step : float
         Their spacing.
     thetas, likelihoods : ndarray, shape (sigmas, thetas), or None
-        Nodes of theta and log of what they say of the records, times their spacing; none where
+        Nodes of theta, and log likelihoods of the records there times their spacing; None where
         all records are between the bounds.
     least : float
-        Likelihoods below it are negligible.
+        Likelihood below which others are negligible.
     """
 
     y: Floats

@@ -30,7 +30,7 @@ class Group:
     nodes, log_law : ndarray
         Ascending means, and log of the density of the outputs there times the node's weight.
     variance : float
-        Of s given the group's mean.
+        Variance of s given the group's mean.
     """
 
     nodes: Floats
@@ -44,7 +44,7 @@ def check_groups(release: Release) -> None:
     Raises
     ------
     InvalidInput
-        If there is one.
+        If the release has a single group.
     """
     if len(release.parts) < 2:
         raise InvalidInput(
@@ -66,7 +66,7 @@ def seen_groups(
     ----------
     groups : sequence of sequences of Part
     n, statistic, sd
-        The model's.
+        The model's fields.
     prior : tuple of three floats
         Mean m0 and sd of the groups' mean, and the scale c of the half-normal prior of their
         spread.
@@ -108,7 +108,7 @@ def seen_groups(
 
 
 def _start(one: Seen, sd: float, prior: tuple[float, float, float]) -> tuple[float, float]:
-    """Finite ends of a search: where the outputs have none, those of what group means may be."""
+    """Finite ends of a search: where the outputs have none, those of plausible group means."""
     low, high = within(one.near, one.ends)
     wide = math.hypot(prior[1], 6 * prior[2])
     reach = 12 * math.hypot(wide, sd / math.sqrt(one.n))

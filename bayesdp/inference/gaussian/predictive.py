@@ -1,4 +1,4 @@
-"""New moments of normal records, given a model's parameters, as mechanisms take them."""
+"""New moments of normal records, given a model's parameters, in the form that mechanisms take."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _TRIES = 1000
 def moments(
     sd: float | None, statistic: str, n: int | None, part: Part, theta: Theta, rng: Rng
 ) -> Any:
-    """Draw what is made of records' mean and variance; within public bounds, if there are.
+    """Draw the moments of new records, within public bounds if there are any.
 
     Parameters
     ----------
     sd, statistic, n
-        The model's.
+        The model's fields.
     part : Part
     theta : mapping
         One draw of the parameters.

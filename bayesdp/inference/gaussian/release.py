@@ -1,4 +1,4 @@
-"""Releases as a Gaussian model reads them: which mechanisms it takes, and what of each."""
+"""Releases as a Gaussian model reads them: the mechanisms it takes, and their likelihoods."""
 
 from __future__ import annotations
 
@@ -110,9 +110,9 @@ def seen_mean(part: Part, n: int | None, statistic: Any) -> Seen:
     ----------
     part : Part
     n : int or None
-        What the analyst says of it.
+        The number of records, as the analyst gives it.
     statistic : {"mean", "sum"}
-        What noise was added to.
+        The statistic that noise was added to.
     """
     check_tractable(part.mechanism, NormalView)
     if (normal := view_of(part.mechanism, NormalView)) is not None:
@@ -140,7 +140,7 @@ def seen_pair(part: Part, n: int | None, statistic: str) -> SeenPair:
         if copies.sd is not None:
             raise InvalidInput(
                 "the copies are of records whose standard deviation was known, "
-                f"{quoted(copies.sd)}, and tell nothing of it; give the model sd"
+                f"{quoted(copies.sd)}, and carry no information about it; give the model sd"
             )
         return pair_through_copies(part, copies)
     noise, size = _noise_of(part.mechanism), size_of(part, n)
@@ -163,7 +163,7 @@ def _noise_of(mechanism: Any) -> NoiseView:
 def noises_of_normal(
     groups: Sequence[Sequence[Part]], sd: float | None, n: int | None, statistic: str
 ) -> list[Noise]:
-    """Compute the least noise that leads to each group's outputs."""
+    """Compute the least noise that explains each group's outputs."""
     noises: list[Noise] = []
     for parts in groups:
         noises += (
@@ -173,12 +173,12 @@ def noises_of_normal(
 
 
 def noises_of_means(parts: Sequence[Part]) -> Iterator[Noise]:
-    """Compute the least noise that leads to a group's means, or sums, from one: any may be."""
+    """Compute the least noise that explains a group's noisy means or sums by any single one."""
     return noise_from([part for part in parts if is_noise(part.mechanism)], -math.inf, math.inf)
 
 
 def noises_of_moments(parts: Sequence[Part], n: int | None, statistic: str) -> Iterator[Noise]:
-    """Compute the least noise that leads to a group's noisy moments from those of records."""
+    """Compute the least noise that explains a group's noisy moments by those of records."""
     noisy = [part for part in parts if is_noise(part.mechanism)]
     if statistic == "mean":
         yield from noise_from(noisy, (-math.inf, 0.0), math.inf)
@@ -198,7 +198,7 @@ def noises_of_moments(parts: Sequence[Part], n: int | None, statistic: str) -> I
 
 
 def naive_mean(part: Part, n: int | None, statistic: Any) -> tuple[int, float]:
-    """Return the number of records and their mean, if the copies or the numbers were real."""
+    """Return the number of records and their mean, as if copies or noisy numbers were real."""
     if is_exact(part.mechanism):
         size = size_of(part, n)
         return size, float(checked_value(part, None)) / (size if statistic == "sum" else 1)
@@ -211,7 +211,7 @@ def naive_mean(part: Part, n: int | None, statistic: Any) -> tuple[int, float]:
 
 
 def naive_pair(part: Part, n: int | None, statistic: str) -> tuple[int, float, float]:
-    """Return number, mean and variance of records, if the copies or the numbers were real.
+    """Return number, mean and variance of records, as if copies or noisy numbers were real.
 
     Raises
     ------
@@ -241,8 +241,8 @@ def naive_pair(part: Part, n: int | None, statistic: str) -> tuple[int, float, f
 def told_shares(releases: Releases, mu: Floats, sd: float | Floats) -> dict[str, str]:
     """Expected share of normal records beyond their public bounds, for a fit's attrs.
 
-    The largest of the releases' and groups', as "expected_share_outside_bounds"; nothing where no
-    bounds are in a release.
+    The largest share over releases and groups, as "expected_share_outside_bounds"; empty where no
+    release has bounds.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Intervals that hold all of a function with one peak but what is negligible."""
+"""Intervals that hold all but a negligible part of a function with one peak."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def window(
 ) -> tuple[float, float]:
     """Find where a function with one peak isn't negligible, between two ends.
 
-    From the interval given it goes outwards until what is beyond is negligible, and then inwards,
-    by ever finer grids.
+    From the interval given, the search goes outwards until the rest is negligible, and then
+    inwards, by ever finer grids.
     """
     while True:
         points = np.linspace(low, high, _COARSE)

@@ -1,18 +1,19 @@
-r"""The beta-model: every node has its own inclination to be tied.
+r"""The beta-model: every node has its own propensity to form ties.
 
     log odds of a tie between i and j  =  beta_i + beta_j            undirected
                       from i to j      =  sender_i + receiver_j      directed
 
 with all dyads independent, so the degrees are sufficient (Chatterjee, Diaconis and Sly 2011;
-Holland and Leinhardt 1981, without reciprocity). From a graph seen dyad by dyad through noise,
-o_d = log Pr[seen | tie] - log Pr[seen | no tie], the hidden graph sums out:
+Holland and Leinhardt 1981, without reciprocity). Where each dyad is seen through noise of its own,
+with o_d = log Pr[seen | tie] - log Pr[seen | no tie], the hidden graph sums out:
 
     log Pr[seen | beta]  =  sum over dyads d of  softplus(eta_d + o_d) - softplus(eta_d)
 
 up to a constant. With a_d = exp(|o_d|) - 1 that is sum log(1 + a_d expit(sign(o_d) eta_d)) up to
 another one, which is what the programs add up: one logarithm a dyad, of a number above one.
 
-A constant may pass from all senders to all receivers; the prior settles it, within sd / sqrt(2n).
+A constant may be moved from all senders to all receivers; the prior determines it, to within
+sd / sqrt(2n).
 """
 
 from __future__ import annotations
@@ -51,14 +52,14 @@ _SURE = 700.0  # of |o_d|: the dyad is known
 
 @dataclass(frozen=True)
 class Hidden:
-    """A graph's nodes, and the data of the programs that infer its coefficients."""
+    """A hidden graph's nodes, and the data of the programs that infer its coefficients."""
 
     nodes: Network
     data: dict[str, Any]
 
 
 def check_engine(name: str, engine: Any) -> str:
-    """The NUTS engine of a naive fit, or InvalidInput."""
+    """Return the NUTS engine of a naive fit, or raise InvalidInput."""
     if engine not in ("auto", "pymc", "stan"):
         raise InvalidInput(f"{name} is {quoted(engine)}; it must be 'auto', 'pymc' or 'stan'")
     return "pymc" if engine == "auto" else str(engine)
@@ -66,24 +67,24 @@ def check_engine(name: str, engine: Any) -> str:
 
 @dataclass(frozen=True)
 class NetworkBetaModel(Model):
-    """Inference about every node's inclination to be tied, from a release of graphs.
+    """Inference about every node's propensity to form ties, from a release of graphs.
 
     Parameters
     ----------
     prior : NormalPrior
-        Of every coefficient, independent: one mean and one sd.
+        Prior of every coefficient, independently: one mean and one sd.
 
     Raises
     ------
     InvalidInput
-        If the prior isn't one.
+        If `prior` isn't a `NormalPrior` of two numbers.
 
     Notes
     -----
-    The posterior variable is "beta" with the dimension "node", or, of directed graphs, "sender" and
-    "receiver". It reads graphs whose dyads were randomised one by one; NUTS samples it, by "pymc"
-    or "stan". A naive fit takes several copies for independent graphs of one model, and has the
-    option `engine`.
+    The posterior variable is "beta" with the dimension "node", or, for directed graphs, "sender"
+    and "receiver". The model reads graphs whose dyads were randomised one by one; NUTS samples the
+    posterior, by "pymc" or "stan". A naive fit treats several copies as independent graphs of one
+    model, and has the option `engine`.
     """
 
     prior: NormalPrior = field(default_factory=lambda: NormalPrior(0.0, 2.0))
@@ -127,7 +128,7 @@ class NetworkBetaModel(Model):
         return self._sampled(run, run.engine)
 
     def naive(self, run: Run) -> Draws:
-        """Sample by NUTS, given the graphs that are taken for real."""
+        """Sample by NUTS, given graphs that are treated as real."""
         return self._sampled(run, run.options["engine"])
 
     def _sampled(self, run: Run, engine: str) -> Draws:
@@ -143,7 +144,7 @@ class NetworkBetaModel(Model):
         return _by_node(pymc.sample(beta_model(hidden.data), **nuts), hidden.nodes)
 
     def result(self, run: Run, drawn: Draws, noises: Sequence[Noise] = ()) -> az.InferenceData:
-        """Make the InferenceData of draws, one coefficient a node, with a verdict on them."""
+        """Make an InferenceData of the draws, one coefficient for each node, with a verdict."""
         return network_inference_data(
             drawn,
             run.release,
@@ -173,7 +174,7 @@ class NetworkBetaModel(Model):
     def _data(
         self, nodes: Network, offset: NDArray[np.float64] | None, known: Sequence[Network]
     ) -> dict[str, Any]:
-        """Build the data of a hidden graph, if offsets are given, else of known ones."""
+        """Build the data of a hidden graph, if offsets are given, or else of known graphs."""
         if nodes.dyads > _MOST_DYADS:
             raise InvalidInput(
                 f"the network has {nodes.dyads:,} dyads; a beta-model of more than "

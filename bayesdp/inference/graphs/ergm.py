@@ -56,44 +56,44 @@ class ERGMModel(Model):
     Parameters
     ----------
     formula : str
-        As "edges + nodematch('grade') + gwesp(0.5)".
+        For example "edges + nodematch('grade') + gwesp(0.5)".
     prior : NormalPrior
-        Of the coefficients.
+        Prior of the coefficients.
     attributes : mapping of str to array_like, shape (n,), or to mappings
-        Of nodes, in the release's order, or from each node's label, that the analyst knows beside
-        those it holds.
+        Node attributes that the analyst knows besides those in the release: in the release's order
+        of nodes, or by each node's label.
     dyad_attributes : mapping of str to array_like, shape (n, n)
-        For edgecov.
+        Dyad attributes, for edgecov.
     constraint : {"max_degree", "none"}
         Sample space of the model, over which Pr[x | theta] sums to one: the graphs whose degrees
-        are at most the release's public `max_degree` (where it has none, all), or all graphs, of
-        which the bound then only says that this one kept to it. As `bd(maxout=)` and no constraint
-        in R's ergm. The answers differ, by the sign too, where the bound is near usual degrees.
+        are at most the release's public `max_degree` (where it has none, all), or all graphs, where
+        the bound only says that this one kept to it. These are `bd(maxout=)` and no constraint in
+        R's ergm. The answers differ, even in sign, where the bound is near typical degrees.
 
     Raises
     ------
     InvalidInput
-        If the formula can't be read or the prior isn't one.
+        If the formula can't be read or `prior` isn't a `NormalPrior`.
 
     Notes
     -----
-    The posterior variable is "theta" with the dimension "term"; by the joint sampler also
-    "statistics", those of the hidden graph. It reads a graph, its degrees or its statistics;
+    The posterior variable is "theta" with the dimension "term"; the joint sampler adds
+    "statistics", those of the hidden graph. The model reads a graph, its degrees or its statistics;
     several copies are used together. "auto" takes NUTS by "pymc" ("stan" does the same) where the
-    hidden graph sums out, and else "exchange", the joint sampler, which is always possible. The
-    attrs have the constraint in force and, by the joint sampler, "auxiliary", what was used.
+    hidden graph sums out, and otherwise "exchange", the joint sampler, which is always possible.
+    The attrs have the constraint in force and, for the joint sampler, the "auxiliary" in use.
 
-    `fit` has two options, of the joint sampler. `auxiliary` (int, "exact", "tempered" or None) is
-    where it takes the model's normalizing constant from: "exact" lists all graphs, of at most 22
-    dyads; "tempered" takes chains that cross between sparse and dense graphs; a number is that of
-    the proposals of auxiliary graphs, of which too few bias the answer. None takes "exact", or
+    `fit` has two options, for the joint sampler. `auxiliary` (int, "exact", "tempered" or None) is
+    the source of the model's normalizing constant: "exact" lists all graphs, of at most 22 dyads;
+    "tempered" runs chains that cross between sparse and dense graphs; an int is the number of
+    proposals for each auxiliary graph, of which too few bias the answer. None takes "exact", or
     "tempered" for up to three coefficients and 5,000 dyads, or else twice as many proposals as
     there are dyads, at most 400 a tie, at least 1,000. `tempering` is the number of steps of all
-    tempered chains together, 16,000 if not given. `fit_naive` has `copy`, the released graph that
-    it takes for real.
+    tempered chains together, 16,000 by default. `fit_naive` has `copy`, the number of the released
+    graph that it treats as real.
 
-    A fit warns if the chains haven't mixed or ran to graphs without ties or with all; if the
-    normalizing constant isn't known well enough, or auxiliary graphs don't forget where they start;
+    A fit warns if the chains haven't mixed or ran to graphs with no tie or with every tie; if the
+    normalizing constant isn't known well enough, or auxiliary graphs still depend on their start;
     and if graphs of the model are nothing like the hidden ones.
 
     Examples
@@ -169,11 +169,11 @@ class ERGMModel(Model):
         return ergm_dyads.sample_dyads(*given, self.prior, engine=run.engine, **options)
 
     def read_naive(self, release: Release) -> Sequence[Network]:
-        """Take the released graphs for real ones; InvalidInput if there are none."""
+        """Read the released graphs as real ones, or raise InvalidInput if there are none."""
         return graphs_in(release)
 
     def naive(self, run: Run) -> Draws:
-        """Draw given one released graph, `copy`, by the exchange algorithm."""
+        """Draw by the exchange algorithm, given the released graph number `copy`."""
         copy = run.options["copy"]
         if not 0 <= copy < len(run.read):
             raise InvalidInput(f"copy is {copy}; the release has {len(run.read)}, from 0")
@@ -182,7 +182,7 @@ class ERGMModel(Model):
         return sample_observed(self.formula, nodes, prior=self.prior, **options)
 
     def result(self, run: Run, drawn: Draws, noises: Sequence[Noise] = ()) -> az.InferenceData:
-        """Make the InferenceData of draws, one coefficient a term, with a verdict on them."""
+        """Make an InferenceData of the draws, one coefficient for each term, with a verdict."""
         one = run.read.nodes if isinstance(run.read, Hidden) else run.read[run.options["copy"]]
         names = bind(self.formula, self._with_covariates(one)).names
         return network_inference_data(
@@ -202,7 +202,7 @@ class ERGMModel(Model):
         )
 
     def log_likelihood(self, release: Releases, theta: Any) -> NDArray[np.float64]:
-        """Compute log Pr[outputs | theta] less that of no ties, where the hidden graph sums out.
+        """Compute log Pr[outputs | theta] - log Pr[outputs | no ties] by summing the graph out.
 
         Parameters
         ----------
@@ -212,7 +212,7 @@ class ERGMModel(Model):
         Raises
         ------
         InvalidInput
-            Where it doesn't.
+            If the hidden graph doesn't sum out.
         """
         return self._table(release).log_likelihood(theta)
 
@@ -243,6 +243,6 @@ class ERGMModel(Model):
         )
 
     def _sample_space(self, release: Release) -> str:
-        """Name the constraint in force, as "max_degree = 8" or "none"."""
+        """Name the constraint in force, for example "max_degree = 8" or "none"."""
         most = evidence_in(release).max_degree
         return "none" if most is None or self.constraint == "none" else f"max_degree = {most}"

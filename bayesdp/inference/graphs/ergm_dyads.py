@@ -1,4 +1,4 @@
-r"""Exponential random graph models of independent dyads, from a graph seen dyad by dyad.
+r"""Exponential random graph models of independent dyads, each of which is seen through noise.
 
 With o_d = log Pr[seen | tie] - log Pr[seen | no tie] of dyad d, the hidden graph sums out:
 
@@ -7,11 +7,11 @@ With o_d = log Pr[seen | tie] - log Pr[seen | no tie] of dyad d, the hidden grap
 with eta_d = theta . x_d, up to a constant; pairs of dyads that `mutual` joins are summed over
 their four states (`bayesdp.networks.dyad_table`). There is no latent graph to sample.
 
-Far from the data the likelihood is flat, not falling: every dyad is tied, or none, and more so
-changes nothing. So a prior that is wide in an attribute's units can outweigh the data: give it
-those units, or the attribute a standard deviation of one. NUTS runs in theta less a mode of its
-posterior, over its sd there; that is where chains start and the units they move in, and changes
-nothing of what is sampled.
+Far from the data the likelihood is flat instead of falling: every dyad is tied, or none is, and
+going further changes nothing. So a prior that is wide in an attribute's units can outweigh the
+data: scale the prior to those units, or the attribute to a standard deviation of one. NUTS runs in
+theta minus a mode of its posterior, divided by its sd there; chains start and scale their steps
+accordingly, and the posterior stays the same.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _DECREMENT = 1e-8  # what a Newton step could still gain of log-likelihood at a 
 
 
 def is_closed(bound: BoundFormula, evidence: Evidence) -> bool:
-    """Return True if the hidden graph sums out: dyads or pairs are independent given all seen."""
+    """Return True if the hidden graph sums out: dyads or pairs are independent given outputs."""
     return is_pairwise(bound) and evidence.dyadwise
 
 
@@ -60,11 +60,11 @@ def sample_dyads(
     Parameters
     ----------
     formula : str
-        `is_closed` with this evidence.
+        A formula that `is_closed` with this evidence.
     nodes : Network
         The nodes and their public attributes; its ties aren't read.
     evidence : Evidence
-        Of all copies (`networks.evidence.together`).
+        Joint evidence of all copies (`networks.evidence.together`).
     prior : NormalPrior
     engine : {"pymc", "stan"}
     draws, chains, warmup : int
@@ -89,7 +89,7 @@ def sample_dyads(
 
 
 def sample_table(table: DyadTable, prior: NormalPrior, *, engine: str, **options: Any) -> Draws:
-    """Draw from the posterior that a table is the likelihood of; options as `sample_dyads`."""
+    """Draw from the posterior whose likelihood is a table; options as for `sample_dyads`."""
     options |= {"variables": ["theta"]}
     if engine == "pymc":
         from bayesdp.engines.pymc import sampling as pymc
@@ -155,8 +155,8 @@ def fit_mle(table: DyadTable) -> Fit:
 def climb(table: DyadTable, mean: Floats, precision: Floats) -> tuple[Floats, Floats]:
     """Maximise log L(theta) - sum precision (theta - mean)**2 / 2; return it and minus its Hessian.
 
-    By a trust region from the mean, since log L isn't concave; in units of the sd that dyads
-    known and at even odds would leave. Where there is no maximum it stops far out.
+    It uses a trust region from the mean, since log L isn't concave, in units of the posterior sd
+    under known dyads at even odds. Where there is no maximum it stops far out.
     """
     even = _information_at_even_odds(table) + precision
     units = 1.0 / np.sqrt(np.where(even > 0, even, 1.0))

@@ -1,4 +1,4 @@
-"""Draws of an ERGM's coefficients by the samplers of `bayesdp.networks`, and what was found."""
+"""Draws of an ERGM's coefficients by the samplers of `bayesdp.networks`, and their diagnoses."""
 
 from __future__ import annotations
 

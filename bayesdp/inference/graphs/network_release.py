@@ -16,7 +16,7 @@ def evidence_in(release: Release) -> Evidence:
     Raises
     ------
     InvalidInput
-        If the release has groups, or isn't of a graph whose law can be followed.
+        If the release has groups, or its mechanism doesn't randomise a graph by a known law.
     """
     mechanism = release.mechanism
     if (view := view_of(mechanism, GraphView)) is None:
@@ -28,17 +28,17 @@ def evidence_in(release: Release) -> Evidence:
 
 
 def graphs_in(release: Release) -> list[Network]:
-    """Return the released graphs, one a copy.
+    """Return the released graphs, one for each copy.
 
     Raises
     ------
     InvalidInput
-        If the copies aren't graphs, which nobody can then take for the real one.
+        If the copies aren't graphs, and so can't be mistaken for the real one.
     """
     networks = [output for output in release.outputs if isinstance(output, Network)]
     if len(networks) < release.copies:
         raise InvalidInput(
-            f"mechanism {quoted(release.mechanism.name)} released no graphs, so nobody can take "
-            "them for the real one: there is no naive posterior"
+            f"mechanism {quoted(release.mechanism.name)} released no graphs, which could be "
+            "mistaken for the real one: there is no naive posterior"
         )
     return networks

@@ -1,13 +1,13 @@
-r"""The design of a log-linear model: contrasts that sum to zero, one block of columns a term.
+r"""The design of a log-linear model: sum-to-zero contrasts, one block of columns for each term.
 
 A column with k categories has the k x (k - 1) matrix Q with orthogonal columns that sum to 0 and
 Q Q' = k / (k - 1) (I - 1 1' / k), so that independent standard normal coordinates u give every
 category's effect Q u the same variance, 1, and all pairs the same correlation. An interaction has
 the Kronecker product of its columns' matrices. With two categories the effects are u and -u.
 
-So a term's effects, one a combination of categories, have prior Normal(0, tau^2) each, whichever
-category is listed last. They sum to zero over each of the term's columns, and those of all
-categories but the last, the coefficients that are shown, determine the others.
+So a term's effects, one for each combination of categories, have prior Normal(0, tau^2) each,
+whichever category is listed last. They sum to zero over each of the term's columns; the
+coefficients that are shown are those of all categories except the last, and determine the others.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ _MOST_NUMBERS = 100_000_000
 
 @dataclass(frozen=True)
 class Design:
-    """Design of a log-linear model: the columns of a table's cells.
+    """Design of a log-linear model: the matrix that maps coordinates to cells' log rates.
 
     Attributes
     ----------
     terms : tuple of tuple of str
         Each term's columns of the table.
     columns : ndarray, shape (cells, coordinates)
-        A cell's row gives its log rate, but for the intercept, from the coordinates u. Without the
-        structural zeros.
+        A cell's row gives its log rate, without the intercept, from the coordinates u. Structural
+        zeros have no row.
     owners : ndarray of int, shape (coordinates,)
-        Each coordinate's term, by its number.
+        Number of each coordinate's term.
     shown : ndarray, shape (coefficients, coordinates)
-        Takes the coordinates to the coefficients that are shown.
+        Maps the coordinates to the coefficients that are shown.
     labels : tuple of str
-        Of these, as "sex[f]:job[clerk]".
+        Names of these coefficients, such as "sex[f]:job[clerk]".
     """
 
     terms: tuple[Term, ...]
@@ -71,7 +71,7 @@ def design_of(terms: Sequence[Term], axes: Sequence[Axis], possible: NDArray[np.
     Raises
     ------
     InvalidInput
-        If it has more numbers than memory is meant to hold.
+        If the design has more numbers than the limit.
     """
     names = [axis.name for axis in axes]
     bins = np.unravel_index(np.flatnonzero(possible.ravel()), shape_of(axes))
@@ -108,8 +108,8 @@ def cell_labels(axes: Sequence[Axis], possible: NDArray[np.bool_]) -> list[str]:
 def not_identified(terms: Sequence[Term], marginals: Sequence[Sequence[str]]) -> list[Term]:
     """List the terms whose columns aren't together in any marginal.
 
-    The marginals' expectations don't depend on such a term to first order about a table without
-    effects, so that it has hardly more than its prior.
+    Around a table without effects, the marginals' expectations don't depend on such a term to first
+    order, so that its posterior is hardly narrower than its prior.
     """
     return [term for term in terms if not any(set(term) <= set(part) for part in marginals)]
 

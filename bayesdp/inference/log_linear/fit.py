@@ -1,4 +1,4 @@
-"""Fit of a log-linear model: the release read, the engine chosen, draws named."""
+"""Fit of a log-linear model: read the release, choose the engine, name the draws."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Setting:
     design : Design
     problem : Problem
     unseen : tuple of str
-        Terms that the released marginals tell hardly anything of.
+        Terms that the released marginals hardly inform.
     scaled : tuple of str
         Terms with a tau of their own.
     """
@@ -66,7 +66,7 @@ class Setting:
 
 
 def setting_of(model: Any, release: Releases) -> Setting:
-    """Read releases for a model, or raise InvalidInput where they don't fit together."""
+    """Read releases for a model, or raise InvalidInput where they don't fit it or each other."""
     for each in releases_of(release):
         _ = each.mechanism  # which refuses groups
     parts = parts_of(release)[0]
@@ -194,13 +194,13 @@ def naive_counts(noisy: NoisyTable) -> NDArray[np.int64]:
     """Return the released cells as if they were the table."""
     if not _of_cells(noisy):
         raise InvalidInput(
-            "several marginals were released, which are no table, and with noise they contradict "
-            "each other: there is no naive posterior; use fit()"
+            "several marginals were released, which don't make a table, and with noise they "
+            "contradict each other: there is no naive posterior; use fit()"
         )
     counts = np.rint(noisy.centre)
     if np.any(counts < 0):
         raise InvalidInput(
-            f"{int(np.sum(counts < 0))} released counts are below 0, so nobody can take them for "
+            f"{int(np.sum(counts < 0))} released counts are below 0, so they can't be mistaken for "
             "real: there is no naive posterior; use fit()"
         )
     if not counts.any():

@@ -4,8 +4,8 @@
     power   := atom (("^" | "**") whole number)?
     atom    := column | `any column` | "." (all columns) | "1" | "(" formula ")"
 
-`a:b` is an interaction, `a*b` is `a + b + a:b`, `(a + b + c)^2` all terms of at most two of its
-columns, and `- a:b` takes a term out. Wilkinson and Rogers (1973). The intercept is always there.
+`a:b` is an interaction, `a*b` is `a + b + a:b`, `(a + b + c)^2` means all terms of at most two of
+its columns, and `- a:b` removes a term (Wilkinson and Rogers 1973). The intercept is always there.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ def terms_of(
     ----------
     formula : str
     columns : sequence of str, optional
-        The table's. Without, only the notation is checked, and "." stands for nothing.
+        The table's columns. Without them only the notation is checked, and "." stands for nothing.
     every : bool
         Whether each column must have a term.
 
     Raises
     ------
     InvalidInput
-        If the formula isn't one, with the position; or names another column, leaves one out, or
-        has an interaction without the terms that are within it.
+        If the formula isn't valid, with the position; or if it names another column, leaves one
+        out, or has an interaction without its lower-order terms.
     """
     if not isinstance(formula, str):
-        raise InvalidInput(f"formula is {quoted(formula)}; it must be a text, {_NOTATION}")
+        raise InvalidInput(f"formula is {quoted(formula)}; it must be a string, {_NOTATION}")
     parser = _Parser(formula, columns or ())
     terms = parser.sums()
     if parser.here < len(parser.tokens):
@@ -89,7 +89,7 @@ def _check_terms(
 
 
 class _Parser:
-    """Recursive-descent parser; a value is a list of terms, each a set of columns, in order."""
+    """Recursive-descent parser of formulas into ordered lists of terms, each a set of columns."""
 
     def __init__(self, formula: str, columns: Sequence[str]) -> None:
         self.formula, self.columns = formula, columns

@@ -4,7 +4,7 @@ r"""The log-linear model: a contingency table's cells from noisy cells or noisy 
     counts x_c ~ Poisson(rate_c), or Multinomial(n, rates / their sum) where n is known,
     released z | x ~ mechanism.
 
-Only z is seen. A term's effects, one a combination of categories, sum to zero over each of its
+Only z is seen. A term's effects, one for each combination of categories, sum to zero over its
 columns and have prior Normal(0, tau^2) (`bayesdp.inference.log_linear.design`), with tau given, or
 tau ~ HalfNormal(scale) of its own. Several overlapping marginals are of one latent table, so they
 share one posterior. See `bayesdp.kernels.log_linear.chain` for how it is sampled.
@@ -55,7 +55,7 @@ class LogLinearModel(Model):
         A term without one has its own tau ~ HalfNormal(scale), so that terms which the release
         doesn't need shrink.
     scale : float
-        Of the half-normal priors.
+        Scale of the half-normal priors.
     intercept : tuple of two floats
         Mean and standard deviation of the normal prior of the intercept, the mean log rate of the
         cells, where the number of records is Poisson.
@@ -71,22 +71,22 @@ class LogLinearModel(Model):
     Raises
     ------
     InvalidInput
-        If a parameter is out of its range, or the formula isn't one.
+        If a parameter is out of its range, or the formula isn't valid.
 
     Notes
     -----
-    The posterior variables are "beta", the effects of all combinations of categories but each
+    The posterior variables are "beta", the effects of all combinations of categories without each
     column's last, with the dimension "term" ("sex[f]:job[clerk]", and "Intercept" where counts are
     Poisson); "tau" with the dimension "scale" (terms as in the formula) where not all are given;
     and "probability" with the dimension "cell". A last category's effect is minus the sum of the
     others'.
 
-    It reads noisy marginals or cells of one table, without groups. The "hmc" engine sums the latent
-    counts out, where each cell has noise of its own and the number of records is Poisson; "gibbs"
-    samples the latent table. `fit` has two options: `thin`, iterations a draw, by default 2; and
-    `cells`, whether to keep "probability", by default where there are at most 4,096 cells. A term
-    whose columns are in no released marginal together is warned of, as hardly more than its prior
-    is known of it.
+    The model reads noisy marginals or cells of one table, without groups. The "hmc" engine sums the
+    latent counts out, where each cell has noise of its own and the number of records is Poisson;
+    "gibbs" samples the latent table. `fit` has two options: `thin`, the number of iterations for
+    each draw, by default 2; and `cells`, whether to keep "probability", by default if there are at
+    most 4,096 cells. A fit warns of a term whose columns are in no released marginal together, as
+    its posterior is hardly narrower than its prior.
 
     Examples
     --------
@@ -117,7 +117,7 @@ class LogLinearModel(Model):
         "cells": (None, None),
     }
     naive_options: ClassVar[Mapping[str, Option]] = options
-    naive_reason: ClassVar[str] = "naive: takes the noisy counts for real ones"
+    naive_reason: ClassVar[str] = "naive: treats the noisy counts as real"
     derived: ClassVar[frozenset[str]] = frozenset({"probability"})
 
     @classmethod
@@ -170,19 +170,19 @@ class LogLinearModel(Model):
         return self._named(run, sample(setting.problem, summed=run.engine == "hmc", **options))
 
     def read_naive(self, release: Release) -> fits.Setting:
-        """Take the average over copies, rounded, for the true table, and its sum for n.
+        """Read the rounded average over copies as the true table, and its sum as n.
 
         Raises
         ------
         InvalidInput
-            If a count is below 0 or in a structural zero, which nobody can take for real, or
-            overlapping marginals were released, which are no table.
+            If a count is below 0 or in a structural zero, and so can't be mistaken for real, or if
+            overlapping marginals were released, which don't make a table.
         """
         setting = fits.setting_of(self, release)
         return fits.known_table(setting, fits.naive_counts(setting.noisy))
 
     def naive(self, run: Run) -> Draws:
-        """Run chains over the effects, given the table that is taken for true."""
+        """Run chains over the effects, given a table that is treated as true."""
         from bayesdp.engines.log_linear.chains import sample
 
         setting: fits.Setting = run.read
@@ -204,7 +204,7 @@ class LogLinearModel(Model):
         }
 
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
-        """Effects by terms, their scales, and the table's cells."""
+        """Dimensions: effects by terms, their scales, and the table's cells."""
         return fits.labels(drawn, run.read)
 
     def evidence(self, release: Releases, **options: Any) -> Answer:
@@ -220,29 +220,29 @@ class LogLinearModel(Model):
         return log_linear(self, release, **options)
 
     def predicted(self, release: Release, part: Part) -> Statistic:
-        """Return what draws a new table, or its marginals, given the parameters."""
+        """Return a function that draws a new table, or its marginals, given the parameters."""
         from bayesdp.inference.log_linear.predictive import table
 
         return partial(table, fits.setting_of(self, release), part)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
-        """Compute the least noise that leads to what was released."""
+        """Compute the least noise that explains the outputs."""
         setting: fits.Setting = self.read(release) if read is None else read
         return noises_of_table(setting.problem, setting.noisy)
 
     def marginal(
         self, idata: az.InferenceData, release: Release, columns: Sequence[str]
     ) -> xr.DataArray:
-        """Compute the posterior of a marginal's probabilities, from which odds ratios follow.
+        """Compute the posterior of a marginal's probabilities, for odds ratios and the like.
 
         Parameters
         ----------
         idata : arviz.InferenceData
-            Of `fit`, with "probability".
+            The result of `fit`, with "probability".
         release : Release
-            What was fitted, or one of several.
+            The fitted release, or one of several.
         columns : sequence of str
-            The marginal's, in the order of the dimensions that come back.
+            The marginal's columns, in the order of the result's dimensions.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""New tables, given a log-linear model's parameters, as mechanisms take them."""
+"""New tables, given a log-linear model's parameters, in the form that mechanisms take."""
 
 from __future__ import annotations
 

@@ -39,14 +39,14 @@ class NoisyTable:
     possible : ndarray of bool
         Which cells aren't structural zeros; the table's shape.
     marginals : tuple of tuple of str
-        The released ones' columns; all columns where cells were released.
+        Columns of the released marginals; all columns where cells were released.
     released : Released
     centre : ndarray
-        Of each number the average of its copies.
+        Each number's average over its copies.
     noise : float
-        Variance of that, by noise, nearly.
+        Approximate variance of that average, due to noise.
     information : float
-        The mean squared slope of its copies' log law, nearly.
+        Approximate mean squared slope of the log law of a number's copies.
     independent : bool
         Whether each cell has noise of its own, whose law is log-concave.
     """
@@ -62,7 +62,7 @@ class NoisyTable:
 
 
 def is_of_table(mechanism: Any) -> bool:
-    """Return True if it adds noise to a table's cells, or to its marginals."""
+    """Return True if a mechanism adds noise to a table's cells, or to its marginals."""
     noise = view_of(mechanism, NoiseView)
     return view_of(mechanism, MarginalsView) is not None or (
         noise is not None and noise.shape != ()
@@ -70,7 +70,7 @@ def is_of_table(mechanism: Any) -> bool:
 
 
 def statistic_of(mechanism: Any, table: Any) -> Any:
-    """Return what a mechanism that `is_of_table` randomises, of a table's counts."""
+    """Return the statistic of a table's counts that a mechanism randomises (see `is_of_table`)."""
     marginals = view_of(mechanism, MarginalsView)
     return table if marginals is None else marginals.statistic(table)
 
@@ -138,7 +138,7 @@ def _of_marginals(made: MarginalsView, part: Part, categories: Any, zeros: Any) 
 
 
 def noises_of_table(problem: Any, noisy: NoisyTable | None) -> list[Noise]:
-    """Compute the least noise of cells or marginals that log-linear and logistic models read."""
+    """Compute the least noise on cells or marginals, for log-linear and logistic models."""
     if noisy is None or noisy.released.kind != NUMBERS or not noisy.released.observed.size:
         return []
     told, sizes = noisy.released, problem.sizes
@@ -195,7 +195,7 @@ def _check_zeros(zeros: Any, axes: tuple[Axis, ...]) -> NDArray[np.bool_]:
 def released_of(
     axes: tuple[Axis, ...], possible: NDArray[np.bool_], places: Any, law: Mapping[str, Any]
 ) -> Released:
-    """Collect each possible cell's place in each marginal, and what `law` says of these."""
+    """Collect each possible cell's position in each marginal, and the law of its numbers."""
     shape = shape_of(axes)
     levels = np.argwhere(possible)
     columns, start = [], 0
@@ -270,7 +270,7 @@ def closed(observed: NDArray[np.float64], rate: float, *, laplace: bool) -> dict
 
 
 def _variance(cell: Cell, copies: int) -> tuple[float, float]:
-    """Variance of the copies' average, and all copies' information: Laplace's is twice as much.
+    """Variance of the copies' average, and all copies' information, which Laplace noise doubles.
 
     The variance of Laplace's is 2 q / (1 - q)^2 = 1 / (cosh(1 / scale) - 1).
     """

@@ -1,4 +1,4 @@
-"""Several releases of one table, as one: copies of the same marginals, beside other marginals.
+"""Several releases of one table, read as one: copies of the same marginals, and other marginals.
 
 Given the table releases are independent, so their laws multiply. The numbers of marginals of the
 same columns are of the same counts: they are copies of one another, each with a law of its own.
@@ -21,7 +21,7 @@ from bayesdp.release import Part
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 _Found = list[tuple[NoisyTable, Integers]]
-"""Tables and, of each count of a marginal, the row of its number there."""
+"""Tables, and for each count of a marginal the row of its number in each table."""
 
 
 def noisy_tables(
@@ -32,14 +32,14 @@ def noisy_tables(
     Parameters
     ----------
     parts : sequence of Part
-        One a release.
+        One for each release.
     categories, zeros, largest
-        As of `noisy_table`: of those releases that don't say them, if there are such.
+        As for `noisy_table`; they apply to releases that don't say them.
 
     Raises
     ------
     InvalidInput
-        As `noisy_table`; or if releases are of different tables.
+        As for `noisy_table`; or if releases are of different tables.
     """
     marginals = [view_of(part.mechanism, MarginalsView) is not None for part in parts]
     named = [getattr(part.mechanism, "axes", None) is not None for part in parts]

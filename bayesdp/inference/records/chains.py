@@ -31,7 +31,7 @@ class Chains:
     theta : ndarray, shape (chains, draws, numbers)
     n : ndarray of int, shape (chains, draws)
     acceptance_rate, log_law : ndarray, shape (chains, draws)
-        Share of a sweep's proposals that were accepted; log Pr[outputs | records].
+        Share of a sweep's proposals that were accepted, and log Pr[outputs | records].
     """
 
     theta: Floats
@@ -132,14 +132,14 @@ def sample(
     seed: int | None,
     step: Step = no_step,
 ) -> Chains:
-    """Run independent chains, each from its own start; `step` is told of each that is done.
+    """Run independent chains, each from its own start; `step` is called after each.
 
     Raises
     ------
     InvalidInput
         If the functions don't compile together.
     EngineFailed
-        If a chain stopped: of numbers that aren't any, or outputs that can't be.
+        If a chain stopped, because of NaN or infinite numbers or impossible outputs.
     """
     runs = []
     for child in np.random.SeedSequence(seed).spawn(chains):

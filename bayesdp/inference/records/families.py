@@ -1,4 +1,4 @@
-"""Records of k categories by data augmentation: the family that other models share, counted."""
+"""Records of k categories by data augmentation of their counts, for several models."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def sample_categories(
     warmup: int,
     seed: int | None,
 ) -> list[record_chains.Chains]:
-    """Run chains over theta and the counts of k categories, one a group.
+    """Run chains over theta and the counts of k categories, for each group.
 
     Parameters
     ----------
@@ -83,10 +83,10 @@ def sample_categories(
 
 
 def _start(part: Part, prior: tuple[float, ...], sizes: record_chains.Sizes) -> record_chains.Start:
-    """Draw starts from the prior; from noisy cells, with thrice the sd left after seeing them.
+    """Draw starts from the prior, or from noisy cells with three times their posterior's sd.
 
-    Chains on counts that are far too spread out for the noise would need long to come together,
-    since theta and the counts hold each other back.
+    Chains on counts that are much more dispersed than the noise allows would need long to converge,
+    since theta and the counts slow each other down.
     """
     alpha, mechanism, k = np.array(prior), part.mechanism, len(prior)
     concentration = alpha
@@ -100,7 +100,7 @@ def _start(part: Part, prior: tuple[float, ...], sizes: record_chains.Sizes) -> 
 
 
 def draws_of(groups: Sequence[record_chains.Chains], name: str, category: int | None) -> Draws:
-    """Join the chains of all groups: theta whole, or one category's as groups of numbers."""
+    """Join the chains of all groups: the whole theta, or that of one category."""
     import numba
 
     if category is None:

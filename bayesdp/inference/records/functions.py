@@ -1,4 +1,4 @@
-"""User's input to a record model: compiled functions, parameters' shapes, values of records."""
+"""Checks of a user's record model: compiled functions, parameters' shapes, values of records."""
 
 from __future__ import annotations
 
@@ -45,14 +45,15 @@ def try_out(
 ) -> Floats:
     """Call a function and return what it writes into its last argument, an array of floats.
 
-    `of` says whose length that is. Where the argument may be read too, it holds `held` first.
+    `of` names that length in messages. Where the function may read the argument, it holds `held`.
 
     Raises
     ------
     InvalidInput
-        If it doesn't compile, returns something, leaves elements unwritten, or writes outside.
+        If the function doesn't compile, returns something, leaves elements unwritten, or writes
+        outside the array.
     EngineFailed
-        If it stops with an error of its own.
+        If the function stops with an error of its own.
     """
     buffer = np.full(size + 2 * _GUARD, _UNTOUCHED)
     out = buffer[_GUARD : _GUARD + size]
@@ -76,7 +77,7 @@ def try_out(
 
 
 def call(name: str, function: Callable[..., Any], *given: Any) -> Any:
-    """Call a function; an error of the compiler's in one line, or its own by its name."""
+    """Call a function, and show an error of the compiler's, or of its own, in one line."""
     from numba.core.errors import NumbaError
 
     try:
@@ -88,7 +89,7 @@ def call(name: str, function: Callable[..., Any], *given: Any) -> Any:
 
 
 def _first_line(message: str) -> str:
-    """Find the first line that says what is wrong, of numba's many."""
+    """Find the first line of numba's error that says what is wrong."""
     lines = [line.strip() for line in message.splitlines()]
     said = [line for line in lines if line and not line.startswith(("Failed in", "-", ">>>"))]
     return said[0] if said else message.strip()
@@ -113,7 +114,7 @@ def checked_shapes(parameters: Any) -> dict[str, tuple[int, ...]]:
 
 
 def checked_support(support: Any) -> Floats:
-    """Return the values of a record, one a row, else raise InvalidInput."""
+    """Return the possible records, one in each row, or raise InvalidInput."""
     try:
         values = np.asarray(support, dtype=np.float64)
     except (TypeError, ValueError):

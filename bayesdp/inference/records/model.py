@@ -1,10 +1,10 @@
-r"""Any model of independent records, given as compiled functions, from record-additive releases.
+r"""Any model of independent records, given as compiled functions, for record-additive releases.
 
     theta ~ prior,    x_1, ..., x_n | theta ~ f(. | theta),    z | sum_i t(x_i) ~ mechanism.
 
-Only z is seen. The caller says how to draw theta given the records and a record given theta, and
-what a record adds to the statistic; the mechanism's law comes from the release, and chains over
-theta and the records do the rest (Ju, Awan, Gong and Rao 2022): see
+Only z is seen. The user's functions draw theta given the records and a record given theta, and
+compute what a record adds to the statistic; the mechanism's law comes from the release, and chains
+over theta and the records do the rest (Ju, Awan, Gong and Rao 2022): see
 `bayesdp.engines.augmentation_records`. Where records have few values, their counts are enough, and
 the cost doesn't grow with n: `bayesdp.engines.augmentation_counts`.
 """
@@ -49,31 +49,32 @@ Floats = NDArray[np.float64]
 class RecordModel(Model):
     """Inference about the parameters of any model of independent records.
 
-    The functions are compiled (`@numba.njit`), and write what they find into their last argument,
+    The functions are compiled (`@numba.njit`), and write their results into their last argument,
     an array of floats. Those that draw get a numpy Generator, whose seed `fit` sets.
 
     Parameters
     ----------
     parameters : mapping of str to tuple of int
-        Names and shapes of what theta holds, in order, flat: {"mu": (), "weights": (3,)}.
+        Names and shapes of the parameters, in their order within the flat array theta:
+        {"mu": (), "weights": (3,)}.
     start : callable, (rng, theta)
-        Draws a theta for a chain to start from. It should be spread more widely than the
-        posterior: the prior's own sampler, if the prior is proper.
+        Draws a theta for a chain to start from, which should be overdispersed relative to the
+        posterior: a draw from the prior, if that is proper.
     posterior : callable, (rng, records, theta)
-        Draws theta given the records, shape (n, record_size), or, with a support, their counts,
-        shape (k,). theta holds its current value, so a step of a Markov chain that leaves
-        p(theta | records) as it is will do. n may be 0 if its prior says so.
+        Draws theta given the records, shape (n, record_size), or, with a support, given their
+        counts, shape (k,). theta holds its current value, so a step of a Markov chain that leaves
+        p(theta | records) invariant will do. n may be 0 if its prior allows it.
     statistic : callable, (record, out)
-        What a record adds to the statistic that the mechanism randomised; for a randomized
-        response, the record's category.
+        Computes what a record adds to the statistic that the mechanism randomised; for a
+        randomized response, the record's category.
     record : callable, (rng, theta, out), optional
         Draws one record from f(. | theta).
     support : array_like, shape (k,) or (k, record_size), optional
         All values that a record may have, where they are few. Records are then counted.
     probabilities : callable, (theta, out), optional
-        With a support, in place of `record`: f of its k values.
+        With a support, instead of `record`: computes f at its k values.
     record_size : int
-        Numbers in a record; a support says it itself.
+        Numbers in a record; with a support, it follows from that.
     n : int, range or array_like of float, optional
         Where the release doesn't say the number of records: the number, a range of equally likely
         ones, or an array whose element k is Pr[n = k].
@@ -86,8 +87,9 @@ class RecordModel(Model):
 
     Notes
     -----
-    The posterior variables are the parameters, and "n" where it has a prior. It reads one release,
-    without groups. The one engine, "augmentation", runs chains over the parameters and the records.
+    The posterior variables are the parameters, and "n" where it has a prior. The model reads one
+    release, without groups. Its one engine, "augmentation", runs chains over the parameters and the
+    records.
 
     Examples
     --------
@@ -193,11 +195,11 @@ class RecordModel(Model):
         return Draws(posterior, statistics, "augmentation", {"numba": numba.__version__})
 
     def about(self, run: Run, drawn: Draws) -> dict[str, str]:
-        """The way that records are kept."""
+        """The representation of records, for the attrs of a fit."""
         return {"records": "one by one" if self.support is None else "counted"}
 
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
-        """One dimension an axis of each parameter."""
+        """Dimensions: one for each axis of each parameter."""
         dims = {
             name: [f"{name}_dim_{i}" for i in range(len(shape))]
             for name, shape in self.parameters.items()

@@ -1,7 +1,7 @@
 """Releases as a record model reads them: the mechanism's law given a sum of records.
 
-A mechanism is record-additive where its law depends on the records through a sum of what each adds
-to a statistic, or is a product over the records.
+A mechanism is record-additive where its law depends on the records through a sum of their
+contributions to a statistic, or is a product over the records.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class AdditiveLaw:
     size : int
         Components of the sum.
     function : callable
-        Compiled; of `parameters` and a total, log Pr[all outputs | total].
+        Compiled function of `parameters` and a total: log Pr[all outputs | total].
     parameters : NamedTuple
-        What is public.
+        The mechanism's public numbers.
     """
 
     size: int
@@ -55,7 +55,7 @@ def law_of(mechanism: Any, outputs: Any) -> AdditiveLaw | Responses:
     Raises
     ------
     InvalidInput
-        If the mechanism isn't one of those whose law is a function of a sum over the records.
+        If the mechanism's law isn't known here as a function of a sum over the records.
     """
     if (noise := view_of(mechanism, NoiseView)) is not None:
         return _noisy(noise, outputs)

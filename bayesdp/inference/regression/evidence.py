@@ -15,7 +15,7 @@ def log_evidence_of_moments(
 ) -> Integral:
     """Log integral over all moments of their density and the noise's, without its constant.
 
-    The density of n is taken as 1 a number.
+    The density of n is taken as 1 at every number.
     """
     *seeds, last = np.random.SeedSequence(seed).spawn(chains + 1)
     generators = [np.random.default_rng(child) for child in seeds]

@@ -61,19 +61,20 @@ class LinearRegressionModel(Model):
     Parameters
     ----------
     response : str
-        Which column of the release is regressed on the others.
+        The column of the release that is regressed on the others.
     prior : tuple (m0, k, a, b)
-        sigma^2 ~ InverseGamma(a, b) and coefficients ~ N(m0, sigma^2 / k), of columns rescaled to
-        [-1, 1]: m0 and k one number for all, or one for the intercept and for each predictor.
-        Priors must be proper: noisy moments don't rule out those of no spread.
+        sigma^2 ~ InverseGamma(a, b) and coefficients ~ N(m0, sigma^2 / k), for columns rescaled to
+        [-1, 1]: m0 and k are one number for all, or one for the intercept and for each predictor.
+        Priors must be proper: noisy moments don't rule out predictors without variance.
     predictors : sequence of str, optional
-        Default: all other columns, in their order.
+        Columns to regress on. Default: all other columns, in their order.
     predictors_prior : tuple (m, r, nu, psi), optional
-        Of the rescaled predictors: Sigma ~ InverseWishart(nu, diag(psi)), mu ~ N(m, Sigma / r).
-        m and psi one number, or one for each. Default: (0, 0.1, p + 2, 0.1).
+        Prior of the rescaled predictors' law: Sigma ~ InverseWishart(nu, diag(psi)) and
+        mu ~ N(m, Sigma / r). m and psi are one number, or one for each. Default:
+        (0, 0.1, p + 2, 0.1).
     n : range, optional
-        Numbers of records that there may be where the release doesn't say n, all as probable,
-        none below p + 2, the fewest whose moments have a density. Default: from p + 2 to 2^29.
+        Possible numbers of records where the release doesn't say n, all equally probable, none
+        below p + 2, the fewest whose moments have a density. Default: from p + 2 to 2^29.
 
     Raises
     ------
@@ -83,8 +84,8 @@ class LinearRegressionModel(Model):
     Notes
     -----
     The posterior variables are "beta" with the dimension "coefficient", "sigma", and "n" where it
-    has a prior. The one engine, "hmc", runs over the latent moments of the records; coefficients
-    are drawn given them.
+    has a prior. The one engine, "hmc", samples the latent moments of the records; coefficients are
+    drawn given them.
 
     Examples
     --------
@@ -108,7 +109,7 @@ class LinearRegressionModel(Model):
     engines: ClassVar[tuple[str, ...]] = ("hmc",)
     reason: ClassVar[str] = _REASON
     usual: ClassVar[tuple[int, int]] = (1000, 600)
-    naive_reason: ClassVar[str] = "naive: takes the noisy moments for true"
+    naive_reason: ClassVar[str] = "naive: treats the noisy moments as true"
     told: ClassVar[tuple[str, ...]] = ("response", "prior", "predictors_prior")
 
     @classmethod
@@ -144,7 +145,7 @@ class LinearRegressionModel(Model):
             keep(self, predictors_prior=check_predictors_prior(given, self._count(given, 0)))
 
     def _count(self, prior: Any, more: int) -> int:
-        """Number of predictors: as listed, or else as a prior has numbers for each."""
+        """Number of predictors: those listed, or else the length of a prior with one for each."""
         if self.predictors is not None:
             return len(self.predictors)
         each = prior if isinstance(prior, Sequence) else ()
@@ -152,7 +153,7 @@ class LinearRegressionModel(Model):
         return max(lengths, default=1)
 
     def read(self, release: Releases) -> Read:
-        """Read the moments that the model is of from a release, checked."""
+        """Read and check the moments of the model's columns in a release."""
         return read(
             release,
             response=self.response,
@@ -184,7 +185,7 @@ class LinearRegressionModel(Model):
         return moved(integral, given.log_constant), how, f"the moments of {read}"
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
-        """Compute the least noise that leads to what was released."""
+        """Compute the least noise that explains the outputs."""
         given: Read = self.read(release) if read is None else read
         return given.noises
 
@@ -202,17 +203,17 @@ class LinearRegressionModel(Model):
         return Draws(posterior, chain.sample_stats, "hmc", versions)
 
     def read_naive(self, release: Release) -> Read:
-        """Read the noisy moments, as `read`."""
+        """Read the noisy moments as `read` does."""
         return self.read(release)
 
     def naive(self, run: Run) -> Draws:
-        """Draw coefficients given the noisy moments, taken for true.
+        """Draw coefficients given the noisy moments, treated as true.
 
         Raises
         ------
         InvalidInput
-            If the noisy moments are those of no records, which is common, or coefficients alone
-            were released.
+            If no records have the noisy moments, which is common, or only coefficients were
+            released.
         """
         given: Read = run.read
         moments = known_moments(given.hidden)
@@ -224,7 +225,7 @@ class LinearRegressionModel(Model):
         return Draws(posterior, {"lp": np.zeros(shape)}, "exact", {"numpy": np.__version__})
 
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
-        """One coefficient a predictor, and the intercept's."""
+        """Dimension: one coefficient for each predictor, and the intercept's."""
         return {
             "coords": {"coefficient": list(run.read.names)},
             "dims": {name: [] for name in drawn.posterior if name != "beta"},

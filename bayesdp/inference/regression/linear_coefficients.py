@@ -28,7 +28,7 @@ def of_coefficients(
     predictors_prior: Any,
     sizes: range | None,
 ) -> Read:
-    """Read a release of coefficients, which are the whole regression's and of no other."""
+    """Read a release of coefficients, which inform only the regression that they belong to."""
     view: Any = view_of(release.mechanism, CoefficientsView)
     if view.loss != "linear":
         raise InvalidInput(

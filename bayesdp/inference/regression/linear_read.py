@@ -22,19 +22,20 @@ _FINE = 2.0**-16  # of the scale: a lattice on which noise is as good as continu
 
 @dataclass(frozen=True)
 class Read:
-    """Noisy moments of the columns that a regression is of, the response last.
+    """Noisy moments of a regression's columns, the response last.
 
     Attributes
     ----------
     hidden : Hidden
     prior : tuple
-        (m0, k, a, b) in its standard form.
+        The prior (m0, k, a, b) in its standard form.
     names : tuple of str
-        Of the coefficients.
+        Names of the coefficients.
     ends : ndarray, shape (columns, 2)
         The columns' bounds.
     log_constant : float
-        What the moments' density lacks to be that of them, n and the noisy numbers' probabilities.
+        Log of the factor that turns the moments' density into the joint density of the moments, n
+        and the noisy numbers.
     """
 
     hidden: Hidden
@@ -47,7 +48,7 @@ class Read:
     def noises(self) -> list[Noise]:
         """Compute the least noise that leads to noisy moments from those of records within bounds.
 
-        Of columns in [-1, 1] no sum of squares is above n, and none of the other sums either way.
+        For columns in [-1, 1] no sum of squares exceeds n, nor does the size of any other sum.
         """
         noisy, scales, gaussian, of_coefficients = self.hidden.seen
         if of_coefficients:
@@ -72,7 +73,7 @@ class Read:
     def coefficients(
         self, n: Floats, mean: Floats, rows: Floats, rng: np.random.Generator
     ) -> dict[str, Floats]:
-        """Draw "beta" and "sigma" for each moments of records, in the columns' own units.
+        """Draw "beta" and "sigma" for each draw of the moments, in the columns' own units.
 
         `rows` are those of a matrix S whose S'S is the scatter.
         """
@@ -86,7 +87,7 @@ class Read:
 
 
 def check_fine(cell: Cell) -> None:
-    """Raise InvalidInput where the noise isn't as good as continuous."""
+    """Raise InvalidInput where the noise's lattice is too coarse to be treated as continuous."""
     if cell.step > cell.scale * _FINE:
         raise InvalidInput(
             f"the release's granularity {quoted(cell.step)} is coarser than scale "

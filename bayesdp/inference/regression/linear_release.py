@@ -34,7 +34,7 @@ def read(
     predictors_prior: Any,
     sizes: range | None,
 ) -> Read:
-    """Read the noisy moments, checked; several releases are of the same records.
+    """Read and check the noisy moments; several releases must be of the same records.
 
     Raises
     ------
@@ -156,7 +156,7 @@ def _log_constant(view: MomentsView, copies: int, noisy_n: Floats | None, hidden
 
 
 def _keys(names: Sequence[str], public_n: bool) -> list[Any]:
-    """Keys of the numbers, by the columns they sum over: none, one, two or one twice."""
+    """Keys of the numbers: the columns whose product is summed, none, one, two or one twice."""
     first: list[Any] = [] if public_n else [()]
     first += [(name,) for name in names]
     return [*first, *((x, x) for x in names), *map(_pair, combinations(names, 2))]

@@ -3,13 +3,13 @@ r"""Logistic regression on predictors of finitely many values, from a noisy or r
     log odds of the response = beta_0 + (design of the predictors) . beta,
     released z | the records ~ mechanism.
 
-Only z is seen. It is of a table of counts, response by predictors, or each record's answer; what
-was true is summed out, exactly, where that can be done, and else sampled with the coefficients
+Only z is seen: a table of counts, response by predictors, or each record's answer. The true data
+are summed out exactly where that is possible, and otherwise sampled with the coefficients
 (`bayesdp.inference.regression.logistic_release`). A logistic regression is a log-linear model in
-which how frequent each combination of predictors is has a parameter of its own, and the engine is
-that model's (`bayesdp.kernels.log_linear.chain`); those parameters' prior doesn't depend on beta,
-so that beta's is as declared and, were the records known, how many have which predictors would
-tell nothing of it, as should be.
+which the frequency of each combination of predictors has a parameter of its own, and the engine is
+that model's (`bayesdp.kernels.log_linear.chain`). Those parameters' prior doesn't depend on beta,
+so that beta's prior is as declared and, were the records known, the predictors' frequencies would
+carry no information about beta, as they should.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ class LogisticRegressionModel(Model):
     formula : str
         The response, of two categories, and the predictors in Wilkinson's notation:
         "smokes ~ age + sex", "smokes ~ age*sex", "smokes ~ ." for all columns, "smokes ~ 1" for
-        none. Columns whose categories are all numbers enter as numbers, others, and intervals, by
-        an indicator of each category but the first.
+        none. Columns whose categories are all numbers enter as numbers; others, and intervals,
+        enter by an indicator of each category except the first.
     prior : tuple (mean, sd)
-        Of the normal priors of the intercept and the coefficients, where columns of numbers are
-        rescaled to [-1, 1] by their smallest and largest value: one number for all, or one for
-        each.
+        Mean and sd of the normal priors of the intercept and the coefficients, where numeric
+        columns are rescaled to [-1, 1] by their smallest and largest value: one number for all, or
+        one for each.
     success : optional
-        Which category of the response counts as 1. Default: its last.
+        The category of the response that counts as 1. Default: its last.
     factors : sequence of str
-        Columns of numbers whose categories are labels all the same.
+        Columns of numbers to be treated as labels.
     spread : float
         Where predictors are confidential: sd of the normal prior of the log frequencies of their
-        combinations, about a common number.
+        combinations, around a common number.
     rate : tuple of two floats
         Mean and sd of the normal prior of that number, the log expected number of records of a
         combination, where n isn't known.
@@ -73,22 +73,23 @@ class LogisticRegressionModel(Model):
     zeros : array of bool, optional
         Structural zeros where the release doesn't say them: True where no record can be.
     data : DataFrame or mapping of str to array_like, optional
-        Predictors, of any values, where they are public: the release is then of each record's
-        response, by randomized response, in the same order.
+        Public predictors, with any values: the release is then of each record's response, by
+        randomized response, in the same order.
 
     Raises
     ------
     InvalidInput
-        If a parameter is out of its range, or the formula isn't one.
+        If a parameter is out of its range, or the formula isn't valid.
 
     Notes
     -----
     The posterior variables are "beta", with the dimension "coefficient" ("intercept", "age",
-    "sex[f]", "age:sex[f]") and in the columns' own units, and "n" where it has a prior. It reads a
-    table's counts or answers, without groups, any number of copies; several releases are of the
-    counts of one table. The "hmc" engine sums out what was true: of answers always, of a table
-    where each cell has noise of its own and the number of records is Poisson; "gibbs" samples the
-    latent table. `fit` has the option `thin`, iterations a draw, by default 2.
+    "sex[f]", "age:sex[f]") and in the columns' own units, and "n" where it has a prior. The model
+    reads a table's counts or records' answers, without groups, with any number of copies; several
+    releases must be of the counts of one table. The "hmc" engine sums the true data out: always for
+    answers, and for a table where each cell has noise of its own and the number of records is
+    Poisson; "gibbs" samples the latent table. `fit` has the option `thin`, the number of iterations
+    for each draw, by default 2.
 
     Examples
     --------
@@ -117,7 +118,7 @@ class LogisticRegressionModel(Model):
     usual: ClassVar[tuple[int, int]] = (1000, 1000)
     options: ClassVar[Mapping[str, Option]] = {"thin": (2, check_at_least_one)}
     naive_options: ClassVar[Mapping[str, Option]] = options
-    naive_reason: ClassVar[str] = "naive: takes what was released for true"
+    naive_reason: ClassVar[str] = "naive: treats the released data as true"
     told: ClassVar[tuple[str, ...]] = ("formula", "prior", "spread", "rate")
     no_evidence: ClassVar[str] = (
         "there is no bridge over its latent tables here; where a table was released with noise, "
@@ -145,16 +146,16 @@ class LogisticRegressionModel(Model):
         return sampled(run.read, summed=summed, **options)
 
     def read_naive(self, release: Release) -> tuple[Setting, Any]:
-        """Read what was released as if it were true.
+        """Read the outputs as if they were true.
 
-        Answers, and synthetic tables, are pooled over copies as so many records; of noisy cells
-        the average over copies, rounded, is the table.
+        Answers, and synthetic tables, are pooled over copies, each as records of its own; for noisy
+        cells the rounded average over copies is the table.
 
         Raises
         ------
         InvalidInput
-            As `read`; or if a count is below 0, which nobody can take for real, or overlapping
-            marginals were released, which are no table.
+            As for `read`; or if a count is below 0, and so can't be mistaken for real, or if
+            overlapping marginals were released, which don't make a table.
         """
         return naive_setting(self, release)
 
@@ -165,12 +166,12 @@ class LogisticRegressionModel(Model):
         return sampled(setting, summed=table is None, known=table, **options)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
-        """Compute the least noise that leads to what was released."""
+        """Compute the least noise that explains the outputs."""
         setting: Setting = self.read(release) if read is None else read
         return noises_of_table(setting.problem, setting.noisy)
 
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
-        """One coefficient a column of the design."""
+        """Dimension: one coefficient for each column of the design."""
         setting = run.read if isinstance(run.read, Setting) else run.read[0]
         return {
             "coords": {"coefficient": list(setting.design.labels)},

@@ -1,7 +1,7 @@
 """Answers as a logistic regression reads them: records whose true categories are summed out.
 
 A record of cell c gives the answers j_1..j_M with probability K[c, j_1] ... K[c, j_M], so records
-of like answers, and like public predictors, count together.
+with equal answers and equal public predictors are counted together.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ Integers = NDArray[np.int64]
 
 
 def setting_of_answers(model: Any, view: AnswersView, part: Part, naive: bool) -> Setting:
-    """Read a randomized response's release; with `naive`, each answer as a record's truth.
+    """Read a randomized response's release; with `naive`, as if each answer were true.
 
     Raises
     ------
     InvalidInput
-        If it and the model don't fit together.
+        If the release doesn't fit the model.
     """
     if model.zeros is not None:
         raise InvalidInput("zeros is given, but the release is of answers; leave it out")
@@ -101,7 +101,7 @@ def _of_public_predictors(
 
 
 def _answered(counts: Integers, cells: Integers, weights: Floats) -> Released:
-    """Lay out answers with a row of `weights` a pattern of answers, for as many cells each."""
+    """Lay out answers with one row of `weights` for each pattern, over as many cells each."""
     if np.any(weights.max(axis=1) == 0):
         raise InvalidInput("the outputs have probability zero under the model")
     whole = int(cells.max()) + 1

@@ -1,9 +1,9 @@
 """Perturbed coefficients as a logistic regression reads them: through a latent table.
 
 Predictors of finitely many values make a table of the records, and the coefficients are a function
-of it; the table is sampled, and its coefficients found anew for every change of it
-(`bayesdp.engines.log_linear.coefficients`). What the mechanism's solver leaves to be desired is
-below 2^-15 of the noise for epsilon of 1 or less, and taken as nothing, as is the lattice.
+of it; the table is sampled, and its coefficients are found anew for every change of it
+(`bayesdp.engines.log_linear.coefficients`). The error of the mechanism's solver is below 2^-15 of
+the noise for epsilon of 1 or less, and is neglected, as is the lattice.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def setting_of_coefficients(model: Any, seen: CoefficientsView, part: Part) -> S
     Raises
     ------
     InvalidInput
-        If it and the model don't fit together.
+        If the release doesn't fit the model.
     """
     if seen.loss != "logistic":
         raise InvalidInput(

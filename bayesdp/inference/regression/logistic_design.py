@@ -1,9 +1,10 @@
 r"""Design of a logistic regression: which numbers its coefficients multiply.
 
-A column of numbers enters as it is, a column of labels by one indicator a category but its first.
-An interaction has the products. Priors are of coefficients of columns of numbers that are rescaled
-to [-1, 1] by their smallest and largest value, with the term v - middle over half the width, so
-that they don't depend on units; what is shown is in the columns' own units, the same regression.
+A column of numbers enters as it is, a column of labels by an indicator of each category except its
+first. An interaction has the products. Priors are for coefficients of columns of numbers v that are
+rescaled to [-1, 1] by their smallest and largest value, (v - middle) / half the width, so that they
+don't depend on units; the coefficients shown are those of the same regression in the columns' own
+units.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Predictor:
     ----------
     name : str
     bins : ndarray of int
-        Of each pattern of predictors: the place of its value.
+        For each pattern of predictors, the index of its value.
     values : ndarray or None
         The numbers, or None for labels.
     labels : tuple of str
@@ -91,7 +92,7 @@ def split(formula: Any) -> tuple[str, str]:
     Raises
     ------
     InvalidInput
-        If it isn't one.
+        If it isn't such a formula.
     """
     sides = formula.split("~") if isinstance(formula, str) else []
     response = sides[0].strip().strip("`") if len(sides) == 2 else ""
@@ -130,7 +131,7 @@ def _predictor(
 def predictors_of_data(
     data: Any, response: str, factors: Sequence[str]
 ) -> tuple[list[Predictor], NDArray[np.int64]]:
-    """Make predictors of the public records' different patterns; and each record's pattern.
+    """Make predictors of the public records' distinct patterns, and find each record's pattern.
 
     Raises
     ------
@@ -143,7 +144,7 @@ def predictors_of_data(
     if not names or len(lengths) > 1 or len(next(iter(lengths))) != 1:
         raise InvalidInput(
             f"data has columns {names} of shapes {[c.shape for c in columns.values()]}; it must "
-            "have one or more columns of one number or label a record"
+            "have one or more columns with one number or label for each record"
         )
     if response in names:
         raise InvalidInput(
@@ -171,12 +172,12 @@ def predictors_of_data(
 def logit_design(
     formula: str, predictors: Sequence[Predictor], factors: Sequence[str], patterns: int
 ) -> LogitDesign:
-    """Build the design of the predictors' side of a formula, for so many patterns.
+    """Build the design of the predictors' side of a formula, for a number of patterns.
 
     Raises
     ------
     InvalidInput
-        If it doesn't fit the predictors.
+        If the formula doesn't fit the predictors.
     """
     named: Mapping[str, Predictor] = {p.name: p for p in predictors}
     if unknown := [name for name in factors if name not in named]:
@@ -211,7 +212,7 @@ def _own_units(
 ) -> Floats:
     """Multiply out a term's product of (v - middle) / half over its columns of numbers.
 
-    What it gives to lower terms has one there, since an interaction needs the terms within it.
+    Its contributions to lower-order terms have a place, as an interaction needs those terms.
     """
     shown = np.zeros((sum(sizes), sum(sizes)))
     shown[0, 0] = 1.0

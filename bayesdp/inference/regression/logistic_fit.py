@@ -1,4 +1,4 @@
-"""Fit of a logistic regression: the engine chosen, draws named."""
+"""Fit of a logistic regression: choose the engine, name the draws."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def sampled(setting: Setting, *, summed: bool, seed: int | None, **options: Any)
 
 
 def naive_setting(model: Any, release: Any) -> tuple[Setting, NDArray[np.int64] | None]:
-    """Read a release as if it were of the truth; with the table, or None where records answered."""
+    """Read a release as if it were true, and its table, or None where records answered."""
     setting = setting_of(model, release, naive=True)
     if setting.noisy is None:
         return setting, None

@@ -37,9 +37,9 @@ class Setting:
     design : LogitDesign
     problem : Problem
     noisy : NoisyTable or None
-        None where records answered.
+        The released table; None where records answered.
     copies : ndarray or None
-        Of synthetic tables: their possible cells' counts, shape (copies, cells).
+        Counts in the possible cells of synthetic tables, shape (copies, cells).
     """
 
     design: LogitDesign
@@ -51,7 +51,7 @@ class Setting:
 def paired(
     model: Any, axes: Sequence[Axis], possible: NDArray[np.bool_]
 ) -> tuple[LogitDesign, Integers]:
-    """Build the design of the patterns that there may be, and their pairs of cells."""
+    """Build the design of the possible patterns, and their pairs of cells."""
     response, formula = split(model.formula)
     names = [axis.name for axis in axes]
     if response not in names:
@@ -111,7 +111,7 @@ def problem_of(
     noise: float,
     information: float,
 ) -> Problem:
-    """Build the problem: a common log rate where n isn't known, patterns' own, and coefficients."""
+    """Build the problem: a common log rate if n isn't known, the patterns' rates, coefficients."""
     patterns, coefficients = design.columns.shape
     cells = pairs.size
     blocks, mean, sd = [], [], []
@@ -143,7 +143,7 @@ def problem_of(
 
 
 def prior_of(model: Any, design: LogitDesign) -> tuple[Floats, Floats]:
-    """Prior means and sds, one a coefficient."""
+    """Prior means and sds, one for each coefficient."""
     count = len(design.labels)
     for name, each in zip(("means", "sds"), model.prior, strict=True):
         if np.ndim(each) and len(each) != count:

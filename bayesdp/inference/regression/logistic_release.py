@@ -2,9 +2,9 @@ r"""Releases as a logistic regression reads them: a table's cells in pairs, or a
 
     log Pr[response 1 | pattern] / Pr[response 0 | pattern] = design row of the pattern . beta
 
-A table has a pair of cells for each combination of predictors, its pattern. How frequent patterns
-are is no matter of the regression, but noisy counts don't say it exactly: log frequency = e + a
-common number, e ~ Normal(0, spread^2), whichever the odds. Where predictors are public, each
+A table has a pair of cells for each combination of predictors, its pattern. The frequencies of
+patterns are not the regression's concern, but noisy counts don't determine them: log frequency =
+e + a common number, e ~ Normal(0, spread^2), whatever the odds. Where predictors are public, each
 record's pattern is known.
 
 Dirichlet-multinomial copies z of a table x have, given n, a law that is a product over cells,
@@ -77,7 +77,7 @@ def setting_of(model: Any, release: Releases, *, naive: bool = False) -> Setting
     Raises
     ------
     InvalidInput
-        If they don't fit together.
+        If the releases don't fit the model or each other.
     """
     releases = releases_of(release)
     mechanisms: list[Any] = [each.mechanism for each in releases]  # which refuses groups
@@ -110,18 +110,18 @@ def setting_of(model: Any, release: Releases, *, naive: bool = False) -> Setting
 
 
 def _is_alone(mechanism: Any) -> bool:
-    """Return True if its release can't be read together with others."""
+    """Return True if a mechanism's release can't be read together with others."""
     return any(view_of(mechanism, kind) for kind in (AnswersView, CoefficientsView))
 
 
 def _drawn_of(mechanism: Any) -> DrawnCountsView | None:
-    """Return the view of a table's counts, copies of which are drawn around it."""
+    """Return the view of a table's counts, where synthetic copies are drawn given them."""
     is_table = view_of(mechanism, TableView) is not None
     return view_of(mechanism, DrawnCountsView) if is_table else None
 
 
 def _table_of(model: Any, part: Part, sizes: Sizes) -> tuple[NoisyTable, Integers | None, Sizes]:
-    """Read one release's table; its copies, if they are synthetic; and what n may be."""
+    """Read one release's table, its synthetic copies if it has any, and the possible n."""
     mechanism: Any = part.mechanism
     if (drawn := _drawn_of(mechanism)) is not None:
         return _of_copies(model, drawn, part, sizes)
@@ -150,7 +150,7 @@ def _instead(mechanism: Any) -> str:
 def _of_copies(
     model: Any, drawn: DrawnCountsView, part: Part, sizes: Any
 ) -> tuple[NoisyTable, Integers, Sequence[tuple[int, float]]]:
-    """Read synthetic tables, and what they and the prior say of n."""
+    """Read synthetic tables, and the possible n by them and the prior."""
     if model.zeros is not None:
         raise InvalidInput("zeros is given, but the release says its own; leave it out")
     if sizes is None:

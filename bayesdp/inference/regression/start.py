@@ -21,7 +21,7 @@ _ONE = math.log(math.e - 1)  # log(1 + exp(_ONE)) = 1
 
 @dataclass(frozen=True)
 class Hidden:
-    """Hidden moments of a regression: what was released of them, priors and the range of n.
+    """Hidden moments of a regression: their likelihood, priors and the range of n.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Hidden:
 
 
 def white_space(hidden: Hidden) -> Space:
-    """Find coordinates that are white at the mode of a smooth density near the one asked for."""
+    """Find coordinates that are white at the mode of a smooth density near the target."""
     d, sd, penalty = hidden.columns, math.sqrt(hidden.variance), hidden.seen[3]
     mean = np.average(hidden.seen[0], axis=1, weights=hidden.weights)
     n = float(hidden.first)
@@ -101,7 +101,7 @@ def _frame(noisy: Floats, d: int, n: float, sd: float) -> Frame:
 
 
 def _frame_of_coefficients(noisy: Floats) -> Frame:
-    """Guess records whose regression is that released; the mode corrects their spread."""
+    """Guess records whose regression is the released one; the mode corrects their variance."""
     d = noisy.size
     root = np.diag(np.full(d, 0.3))
     root[-1, :-1] = 0.3 * noisy[1:]  # slopes that they are without a penalty
@@ -136,7 +136,7 @@ def _mode(density: Callable[[Floats], tuple[float, Floats]], u: Floats) -> tuple
 
 
 def first_point(space: Space, rng: np.random.Generator) -> Floats:
-    """Draw a point from the normal density that the coordinates are white for."""
+    """Draw a point from the normal density under which the coordinates are white."""
     slope = np.empty(space[0].size)
     for attempt in range(20):
         q = rng.standard_normal(slope.size) * 0.8**attempt

@@ -1,8 +1,8 @@
-"""Change statistics: what each term gains when a tie from i to j is added.
+"""Change statistics: each term's gain when a tie from i to j is added.
 
-Every function takes a graph in which the tie may or may not be there (`present`), and returns
-the term's value with it less the value without. `values` is the term's row of the model's
-table, one number a node or one a count of partners or ties; `parameter` its number.
+Every function takes a graph in which the tie may or may not be there (`present`), and returns the
+term's value with it minus the value without. `values` is the term's row of the model's table, one
+number for each node or for each count of partners or ties; `parameter` is the term's parameter.
 A new term is one function here, one line of `change_of`, and one row of `terms.TERMS`.
 """
 

@@ -1,4 +1,4 @@
-"""Moves of coefficients given a graph: one block of them, compiled."""
+"""Kernels of moves of coefficients given a graph, a block at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def exchange(
     prior: Any, guide: Any, pull: Any, noise: Any, auxiliary: Any, draws: Any, accepted: Any,
     density: Any,
 ) -> Any:  # fmt: skip
-    """Make exchange moves, one a row of `noise`; fill `draws`, `accepted`, `density` and `theta`.
+    """Make one exchange move for each row of `noise`; fill the draws and records of moves.
 
     A move proposes theta' = c + pull (theta - c) + noise and draws an auxiliary graph y' at
     theta' by `auxiliary` proposals from the observed graph y. It is accepted with probability
@@ -92,7 +92,7 @@ def propose(theta: Any, prior: Any, guide: Any, pull: Any, noise: Any, proposed:
 
 @kernel
 def log_normal(theta: Any, law: Any) -> Any:
-    """Log-density of N(mean, precision^-1) but for its constant."""
+    """Log-density of N(mean, precision^-1) without its constant."""
     total = 0.0
     for t in range(len(theta)):
         for u in range(len(theta)):

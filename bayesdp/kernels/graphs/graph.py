@@ -1,6 +1,6 @@
-"""Graph that kernels change: who is tied to whom, and a list of the ties.
+"""The graph that kernels change: rows of neighbours, and a list of the ties.
 
-A row is the set of a node's neighbours. An undirected graph has one a node; a directed one
+A row is the set of a node's neighbours. An undirected graph has one for each node; a directed one
 has node i's out-neighbours in row i and its in-neighbours in row n + i. With `inward` = 0 or
 n, a tie from i to j is j in row i and i in row `inward + j` in both cases, and so every change
 statistic is written once.
@@ -25,7 +25,7 @@ class Graph(NamedTuple):
     Attributes
     ----------
     n, inward : int
-        Nodes; what is added to a node for its row of in-neighbours.
+        Number of nodes, and the offset from a node to its row of in-neighbours.
     bits : ndarray of uint64, shape (rows, words)
         Rows as bitsets; shape (0, 0) where they are lists.
     pool : ndarray of int32
@@ -38,9 +38,9 @@ class Graph(NamedTuple):
     edges : ndarray of int32, shape (at least ties + 1, 2)
         The ties in no order; i < j if undirected.
     sizes : ndarray of int64, shape (2,)
-        Number of ties; how much of the pool is taken.
+        Number of ties, and how much of the pool is in use.
     scratch : ndarray of int32, shape (n,)
-        Where a kernel lists nodes.
+        Room for a kernel to list nodes.
     """
 
     n: int

@@ -34,17 +34,17 @@ class Model(NamedTuple):
     Attributes
     ----------
     kind : ndarray of int64, shape (terms,)
-        Which change statistic.
+        Number of each term's change statistic.
     row : ndarray of int64, shape (terms,)
-        Its row of `values`, or its matrix.
+        The change statistic's row of `values`, or its matrix.
     parameter : ndarray of float, shape (terms,)
-        Its number.
+        The change statistic's parameter.
     values : ndarray of float, shape (rows, n)
-        One number a node, or one a count of partners or ties.
+        One number for each node, or for each count of partners or ties.
     matrices : ndarray of float, shape (matrices, n, n)
         Dyad covariates.
     most : int
-        What no degree exceeds, out-degree if directed: the sample space has no other graphs.
+        Largest degree, out-degree if directed: the sample space has no other graphs.
     """
 
     kind: NDArray[np.int64]
@@ -117,9 +117,9 @@ def _advance(
 def run(
     graph: Any, model: Any, coef: Any, offset: Any, random: Any, statistics: Any, steps: Any
 ) -> Any:
-    """Make so many proposals; return the graph, whose arrays are changed.
+    """Make `steps` proposals; return the graph, whose arrays are changed.
 
-    `statistics`, shape (terms,), is kept up with the graph.
+    `statistics`, shape (terms,), is updated with the graph.
     """
     change = np.empty(len(coef))
     done = 0

@@ -1,4 +1,4 @@
-"""Kernel of a normalising constant as a sum over points that stand for all graphs.
+"""Kernel of a normalising constant as a sum over points that represent all graphs.
 
 Derived in `bayesdp.networks.normalizer`.
 """
@@ -18,7 +18,7 @@ _NEGLIGIBLE = -35.0  # exp of it, times a million points, is nothing beside 1
 
 
 class Points(NamedTuple):
-    """Points that stand for all graphs: statistics and weights for kernels, or none.
+    """Points that represent all graphs: statistics and weights for kernels, or none.
 
     Attributes
     ----------

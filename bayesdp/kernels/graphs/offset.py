@@ -16,9 +16,9 @@ class Offset(NamedTuple):
     Attributes
     ----------
     matrix : ndarray of float, shape (n, n) or (0, 0)
-        One number a dyad, if given whole.
+        One number for each dyad, if given as a matrix.
     constant : float
-        Else: what a dyad that isn't listed has.
+        Otherwise, the number of a dyad that isn't listed.
     start : ndarray of int64, shape (n + 1,) or (0,)
         Where node i's list begins in `node` and `value`, sorted by node.
     """

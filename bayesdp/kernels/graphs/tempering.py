@@ -1,4 +1,4 @@
-r"""Tempered chain on graphs over many coefficients, and what it tells of log Z.
+r"""Tempered chain on graphs over many coefficients, and its estimate of log Z.
 
 Where ties make ties likelier, a model can have two phases, sparse graphs and nearly complete ones,
 with next to nothing between: a chain at fixed coefficients stays in the one it starts from. This
@@ -42,7 +42,7 @@ Floats = NDArray[np.float64]
 
 
 class Ladder(NamedTuple):
-    """Levels, and how roots are drawn, as kernels read them.
+    """Levels, and the law of graphs at roots, as kernels read them.
 
     Attributes
     ----------
@@ -94,8 +94,9 @@ def temper(
 ) -> Any:  # fmt: skip
     """Make a step for each row of `kept`, from a root's graph; fill statistics and log M.
 
-    `gain`, shape (steps,), is what `zeta` learns by; empty to leave it. Adds each step's
-    probabilities of the levels to `visits`. Returns how often the chain came back to the roots.
+    `gain`, shape (steps,), has the step sizes for updating `zeta`; empty to leave it. Adds each
+    step's probabilities of the levels to `visits`. Returns how often the chain returned to the
+    roots.
     """
     levels, terms = ladder.coefficients.shape
     statistics, weight = np.empty(terms), np.empty(levels)

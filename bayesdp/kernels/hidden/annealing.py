@@ -66,14 +66,14 @@ class Target(NamedTuple):
     Attributes
     ----------
     model : Model
-        Of the formula's statistics, then of others that were seen.
+        The formula's statistics, then others that were seen.
     seen : Seen
     offset : Offset
-        Of auxiliary graphs: none.
+        Offset of auxiliary graphs, which is none.
     points : Points
-        Of Z; none where auxiliary graphs are drawn.
+        Points of Z; none where auxiliary graphs are drawn.
     mean, precision : ndarray of float, shapes (terms,), (terms, terms)
-        Of the prior.
+        Mean and precision of the prior.
     """
 
     model: Model
@@ -90,13 +90,13 @@ class Effort(NamedTuple):
     Attributes
     ----------
     levels : int
-        The most levels between two coefficients; 1 for the plain exchange.
+        Largest number of levels between two coefficients; 1 for the plain exchange.
     hidden, between : int
-        Of the hidden and of the auxiliary graph, at each level between.
+        Proposals of the hidden and of the auxiliary graph, at each level in between.
     auxiliary : int
-        That the auxiliary graph is drawn by, from the hidden one; not read where Z is known.
+        Proposals for the auxiliary graph, from the hidden one; not read where Z is known.
     refresh : int
-        Of the hidden graph after each move.
+        Proposals of the hidden graph after each move.
     """
 
     levels: int

@@ -1,4 +1,4 @@
-"""The hidden graph under change, and where the dyads listed in the evidence are in it."""
+"""The hidden graph that chains change, with the positions of the evidence's listed dyads."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Hidden(NamedTuple):
     ----------
     graph : Graph
     place : ndarray of int64, shape (listed,)
-        Where each dyad listed in the evidence is among the graph's ties; -1 if it isn't tied.
+        Position of each dyad listed in the evidence among the graph's ties; -1 if it isn't tied.
     back : ndarray of int64, shape (room for ties,)
-        Which of the dyads listed each tie is; -1 for none.
+        Number of each tie among the listed dyads; -1 if it isn't listed.
     """
 
     graph: Graph
@@ -46,7 +46,7 @@ def listed(seen: Any, i: Any, j: Any) -> Any:
 
 @kernel
 def hidden_of(graph: Any, seen: Any) -> Any:
-    """Make the hidden graph, with places; keeps the graph given."""
+    """Make the hidden graph, with positions; the graph given is used, not copied."""
     place = np.full(len(seen.pairs), -1, dtype=np.int64)
     back = np.full(len(graph.edges), -1, dtype=np.int64)
     for e in range(graph.sizes[0]):

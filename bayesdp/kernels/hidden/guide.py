@@ -15,7 +15,7 @@ from bayesdp.kernels.compiling import kernel
 
 @kernel
 def log_mixture(theta: Any, mixture: Any) -> Any:
-    """Log-density of the mixture but for a constant."""
+    """Log-density of the mixture, up to a constant."""
     terms, components = len(theta), len(mixture.weight)
     logs, top = np.empty(components), -np.inf
     for j in range(components):

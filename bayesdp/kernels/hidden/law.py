@@ -10,7 +10,7 @@ from bayesdp.kernels.compiling import inlined
 
 @inlined
 def _log_law(law: Any, scale: Any, step: Any, seen: Any, value: Any) -> Any:
-    """Log-density of the noise, but for its constant; the value is rounded as before it."""
+    """Log-density of the noise without its constant; the value is rounded first, as released."""
     if step > 0.0:
         value = step * math.floor(value / step + 0.5)
     u = (seen - value) / scale
@@ -21,7 +21,8 @@ def _log_law(law: Any, scale: Any, step: Any, seen: Any, value: Any) -> Any:
 def support(seen: Any, graph: Any, i: Any, j: Any, r: Any, sign: Any, change: Any, now: Any) -> Any:
     """Gain in log L when the tie from i to j is added (sign 1) or taken out (sign -1).
 
-    r is the dyad's place in the list; `now`, shape (coordinates,), the statistics before.
+    r is the dyad's number in the list, and `now`, shape (coordinates,), holds the statistics before
+    the change.
     """
     if len(seen.matrix):
         total = sign * seen.matrix[i, j]

@@ -1,4 +1,4 @@
-r"""The Metropolis chain on a hidden graph, given coefficients and what was seen of it.
+r"""The Metropolis chain on a hidden graph, given coefficients and evidence on the graph.
 
 With coefficients c the chain's law is f_c(x) = exp(c . s(x)) L(x), L of `evidence`. A proposal
 flips one dyad, drawn with probability `to_listed` from the dyads listed in the evidence, with
@@ -137,10 +137,10 @@ def _take_back(graph: Any, place: Any, back: Any, present: Any, i: Any, j: Any, 
 def run_hidden(
     hidden: Any, model: Any, seen: Any, coef: Any, random: Any, statistics: Any, steps: Any
 ) -> Any:
-    """Make so many proposals; return the hidden graph, whose arrays are changed.
+    """Make `steps` proposals; return the hidden graph, whose arrays are changed.
 
     `coef`, shape (terms,), is of the model's first coordinates; `statistics`, shape
-    (coordinates,), is kept up with the graph. Triangles are flipped midway, between as many
+    (coordinates,), is updated with the graph. Triangles are flipped midway, between as many
     proposals before and after, so that the whole is reversible too.
     """
     change = np.empty(len(statistics))

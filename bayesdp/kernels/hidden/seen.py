@@ -18,27 +18,27 @@ class Seen(NamedTuple):
     pairs : ndarray of int64, shape (listed, 2)
         The dyads listed, sorted.
     first : ndarray of int64, shape (n + 1,)
-        Where those of node i begin.
+        Where the listed dyads of node i begin.
     offset : ndarray of float, shape (listed,)
-        Theirs.
+        Offsets of the listed dyads.
     constant : float
         The offset of every other dyad.
     matrix : ndarray of float, shape (n, n) or (0, 0)
         Offsets of all dyads, if given whole.
     coordinate : ndarray of int64, shape (statistics,)
-        Which of the bound statistics each noisy one is of.
+        Number of each noisy statistic among the bound ones.
     values, scale, step, law : ndarray, shape (statistics,)
-        As seen; the noise's scale; what the statistic was rounded to before, or 0; place of
-        the noise's law in `LAWS`.
+        The noisy statistics; the noise's scale; the multiple to which the statistic was rounded
+        before, or 0; index of the noise's law in `LAWS`.
     degrees : ndarray of float, shape (sequences, rows)
-        Noisy degrees, a column a row of the graph.
+        Noisy degrees, with one column for each row of the graph.
     degree_scale, degree_law : ndarray, shape (sequences,)
     most : int
-        What no degree exceeds, out-degree if directed.
+        Largest degree, out-degree if directed.
     triangles : ndarray of int64, shape (triangles, 3)
-        Places of three dyads listed that form one, where the model has ties in triangles.
+        Numbers of three listed dyads that form a triangle, where the model has ties in triangles.
     whole : Whole
-        What follows the whole graph; then no triangles are listed.
+        Evidence that depends on the whole graph; no triangles are listed then.
     """
 
     pairs: NDArray[np.int64]

@@ -26,13 +26,14 @@ class Whole(NamedTuple):
     gains : ndarray of float, shape (statistics, largest degree + 1)
         f_t(0), f_t(1), ...
     values, scale, step : ndarray of float, shape (statistics,)
-        As seen; the Laplace noise's scale; what the statistic was rounded to before, or 0.
+        The noisy statistics; the Laplace noise's scale; the multiple to which the statistic was
+        rounded before, or 0.
     triangles, alpha, furthest : ndarray of float, shape (counts,)
-        Noisy counts; S over the half-width of their noise; where they were cut off.
+        Noisy counts; S divided by the half-width of their noise; where they were cut off.
     table : ndarray of int64, shape (counts,)
-        Which of `reach`; counts with the same one are next to each other.
+        Each count's table in `reach`; counts with the same table are next to each other.
     reach : ndarray of float, shape (tables, n - 1, n - 1)
-        By a and b.
+        reach(a, b), by a and b.
     """
 
     most: NDArray[np.int64]

@@ -3,9 +3,9 @@ r"""The chain of a log-linear model's coordinates u, scales tau and latent table
 An iteration is a sweep over x given u (`bayesdp.kernels.log_linear.moves`); Hamiltonian Monte Carlo
 for u given x and tau; a slice sampler for each tau given u; joint moves of u and x
 (`bayesdp.kernels.log_linear.joint`); and leaps of single coordinates of u
-(`bayesdp.kernels.log_linear.leap`). Given x, u moves by what a table tells of it; jointly, by what
-the noise allows. Where each cell has noise of its own and Poisson counts, x is summed out instead,
-and u moves given the release.
+(`bayesdp.kernels.log_linear.leap`). Given x, steps of u are as small as a table determines it;
+jointly, as large as the noise allows. Where each cell has noise of its own and Poisson counts, x is
+summed out instead, and u moves given the release.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Tuning(NamedTuple):
         The cells' rates there.
     widths : ndarray of int64, shape (4, C)
     centre, spread : ndarray, shape (P,)
-        Where the coordinates are and how far about that, by what the release tells of them.
+        Approximate centre and standard deviation of the coordinates given the release.
     most : float
         The largest rate that leaps go to.
     """
@@ -98,7 +98,7 @@ def _spread(model, tau, sd, precision):
 
 @guarded
 def hamiltonian(model, released, u, x, sums, total, modes, sd, lower, step):
-    """Move u given all else, in coordinates where its law is nearly standard normal.
+    """Move u given everything else, in coordinates where its law is nearly standard normal.
 
     Returns the acceptance probability and the log-likelihood of the u that is kept.
     """
@@ -244,7 +244,7 @@ def chain(
 
 @guarded
 def _log_joint(model, released, u, x, y, sd, eta, rates):
-    """Log Pr[released, x, u | sd], but for a constant."""
+    """Log Pr[released, x, u | sd], up to a constant."""
     log_whole = rates_at(model, u, eta, rates)
     log_joint = law_of_all(released, y) + log_prior(model, u, sd)
     if model.poisson:

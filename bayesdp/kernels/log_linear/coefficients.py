@@ -85,7 +85,7 @@ def minimise(design, penalty, x, w):
 
 @guarded
 def law_of_coefficients(observed, precision, w):
-    """Log Pr[released | the table's minimiser], but for a constant."""
+    """Log Pr[released | the table's minimiser], up to a constant."""
     log_law = 0.0
     for m in range(observed.shape[0]):
         for p in range(w.size):
@@ -123,7 +123,7 @@ def near_coefficients(released, y, slopes):
 def sweep_coefficients(released, x, y, eta, known, widths):
     """Move records between two cells, four times as often as there are cells.
 
-    The table's total stays. x and y, which are the same, are changed in place.
+    The table's total is unchanged. x and y, which are equal, are changed in place.
     """
     cells = x.size
     w = released.table[0].copy()

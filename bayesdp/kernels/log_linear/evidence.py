@@ -52,7 +52,7 @@ def _term(laws, known, c, x, slope):
 
 @guarded
 def _window(laws, known, c, slope, mode, low, high):
-    """Find the mode within [low, high], from `mode`, and the ends of what isn't negligible."""
+    """Find the mode within [low, high], from `mode`, and the ends of the range that matters."""
     while mode < high and _term(laws, known, c, mode + 1, slope) > _term(
         laws, known, c, mode, slope
     ):
@@ -81,9 +81,9 @@ def log_likelihoods_of_totals(model, released, points, laws, lows, highs, room):
     points : ndarray, shape (points, coordinates)
     laws : ndarray, shape (cells, counts)
     lows, highs : ndarray of int64, shape (cells,)
-        Between which a cell's law isn't zero.
+        Counts between which a cell's law isn't zero.
     room : ndarray, shape (2, counts)
-        To work in.
+        Work space.
     """
     cells, most = laws.shape[0], laws.shape[1] - 1
     logs, known = np.empty(points.shape[0]), model.known

@@ -1,8 +1,8 @@
-r"""Moves of one coordinate far from where it is, to where a path of small steps seldom comes.
+r"""Far moves of one coordinate, to regions that paths of small steps seldom reach.
 
-Where noise could have made all that a count shows, the likelihood stays at a positive value however
-small the rate, so that the posterior has a plateau as wide as the prior beside a mode as wide as
-what was released allows. Metropolis and Hastings's independence move proposes a value from
+Where noise alone could explain a released count, the likelihood stays at a positive value however
+small the rate, so that the posterior has a plateau as wide as the prior beside a mode whose width
+the release determines. An independence Metropolis-Hastings move proposes a value from
 
     q = Normal(prior's mean, prior's sd) / 2 + Normal(centre, spread) / 2,
 
@@ -29,7 +29,7 @@ from bayesdp.kernels.log_linear.moves import count, law_of_all
 
 @guarded_inlined
 def _log_normal(value, mean, sd):
-    """Log-density of a normal, but for a constant."""
+    """Log-density of a normal, up to a constant."""
     gap = (value - mean) / sd
     return -gap * gap / 2 - math.log(sd)
 
@@ -59,7 +59,7 @@ def _proposed(model, u, sd, tuning):
 
 @guarded
 def _decided(ratio, moving, record):
-    """Decide whether a proposal is taken; set its chance."""
+    """Decide whether a proposal is accepted; record its probability."""
     record[3] = math.exp(min(0.0, ratio)) if ratio > -1000 else 0.0
     return np.random.random() < record[3] and moving
 

@@ -4,7 +4,7 @@ A count is a quantile of its law, given its rate and its level U, which is unifo
 the count has its law; `levels_of` draws levels of a table, each within its count's step of the
 distribution function, and `counts_at` finds the table that has them at other rates. With a fixed
 total the counts are binomial, one after the other, given the total of the rest. A count further
-from its expectation than 7 standard deviations has none, at either rates.
+than 7 standard deviations from its expectation has no level, at either of the rates.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bayesdp.kernels.log_linear.coefficients import log_factorial
 
 @guarded
 def _range(mean, spread):
-    """Find the range of counts beyond which there is less than 1e-10."""
+    """Find the range of counts beyond which the probability is less than 1e-10."""
     low = max(0, int(mean - 7 * spread) - 1)
     return low, int(mean + 7 * spread) + 25
 

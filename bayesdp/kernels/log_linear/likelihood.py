@@ -10,8 +10,8 @@ pair have a sum that doesn't depend on the odds:
 
     log rate of c = (what the columns give c) - log(1 + odds of its pair),
 
-whence how frequent a pair is and what its odds are have separate priors, and known counts of pairs
-tell nothing of the odds.
+so that a pair's frequency and its odds have separate priors, and known counts of pairs carry no
+information about the odds.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class Model(NamedTuple):
     ----------
     columns : ndarray, shape (P, C)
     mean, sd : ndarray, shape (P,)
-        Of the coordinates' priors; sd where it is fixed.
+        Means and sds of the coordinates' priors; sd only where it is fixed.
     owners : ndarray of int64, shape (P,)
-        Whose tau is a coordinate's sd; -1 where that is fixed.
+        Number of the tau that is a coordinate's sd; -1 where the sd is fixed.
     scales : ndarray, shape (T,)
-        Of the half-normal priors of tau.
+        Scales of the half-normal priors of tau.
     poisson : bool
-        Independent Poisson counts with these rates; else the rates are normalised.
+        Whether counts are independent and Poisson with these rates; if not, rates are normalised.
     summed : bool
         Whether the table is summed out.
     free : bool
@@ -257,7 +257,7 @@ def solve_transposed(lower, b):
 
 @guarded
 def log_prior(model, u, sd):
-    """Log Pr[u | sd], but for its constant."""
+    """Log Pr[u | sd] without its constant."""
     log_density = 0.0
     for p in range(u.size):
         gap = (u[p] - model.mean[p]) / sd[p]

@@ -1,4 +1,4 @@
-r"""Moves of a latent table given its rates and what was released of it, in exact integers.
+r"""Moves of a latent table given its rates and the release, in exact integers.
 
 A table x of C cells has log probability sum_c (x_c eta_c - log x_c!) + h(sum x), and each of the K
 released numbers k sees the sum y_k of some cells, each cell counted once in each of J marginals.
@@ -46,7 +46,7 @@ class Released(NamedTuple):
     first : ndarray of int64, shape (K,)
         The count that a row of the table starts with; counts outside it are impossible.
     table : ndarray of float64, shape (K, widest)
-        Of laws that aren't of this kind, added to them; empty where there are none.
+        Laws of another kind, which are added; empty where there are none.
     kind : int
         NUMBERS: the above. ANSWERS: records' own, whose true cells are summed out and never
         sampled. COEFFICIENTS: of a regression on the whole table
@@ -85,7 +85,7 @@ class Released(NamedTuple):
 
 @guarded_inlined
 def law(released, k, y):
-    """Log Pr[what was released of count k | it is y], but for a constant."""
+    """Log Pr[released copies of count k | the count is y], up to a constant."""
     log_law = 0.0
     if released.table.shape[1] > 0:
         at = int(y) - released.first[k]
@@ -100,7 +100,7 @@ def law(released, k, y):
 
 @guarded_inlined
 def slope(released, k, y):
-    """Derivative of `law` at any number y, nearly: moves are guided by it, whatever it is."""
+    """Approximate derivative of `law` at any number y; it guides moves, which are valid anyway."""
     derivative = 0.0
     if released.table.shape[1] > 0:
         near = math.floor(y)
@@ -224,9 +224,9 @@ def sweep(released, x, y, eta, total, free, log_sizes, known, widths, corners):
     known : ndarray
         log k!.
     widths : ndarray of int64, shape (4, C)
-        The largest change of a cell by itself, of a pair's, and of a box's with 1, 2 columns.
+        The largest change of a single cell, of a pair, and of a box with 1 or 2 columns.
     corners : ndarray of int64, shape (6,)
-        Room to work in.
+        Work space.
     """
     cells, columns = released.levels.shape
     for _ in range(cells):

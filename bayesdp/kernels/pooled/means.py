@@ -107,7 +107,7 @@ def log_means(u: float, v: float, given: Any) -> float:
     ----------
     u, v : float
     given : tuple
-        What `given_means` returns.
+        As returned by `given_means`.
     """
     ends, _, _, _, _, _, bests, variances, prior, _, room = given
     if not abs(v) < _MOST:

@@ -33,7 +33,7 @@ def log_rising(a: float, k: float) -> float:
 
 @guarded
 def _tabulate(room: Floats, alpha: float, beta: float) -> None:
-    """Write the logs of their rising factorials into the second and the third row."""
+    """Write logs of the rising factorials of alpha and beta into the second and third row."""
     room[1:, 0] = 0.0
     for k in range(room.shape[1] - 1):
         room[1, k + 1] = room[1, k] + math.log(alpha + k)
@@ -156,13 +156,13 @@ def _log_of_curve(curve: Any, u: float, v: float, log_m: float, log_rest: float)
 
 @guarded
 def log_proportions(u: float, v: float, given: Any) -> float:
-    """log density of (logit m, log kappa), up to the constants of the priors.
+    """Log-density of (logit m, log kappa), up to the constants of the priors.
 
     Parameters
     ----------
     u, v : float
     given : tuple
-        What `given_proportions` returns.
+        As returned by `given_proportions`.
     """
     ends, law, nodes, _, _, _, bests, sizes, prior, curves, room = given
     if not abs(v) < -_SMALLEST:

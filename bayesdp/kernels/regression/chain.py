@@ -29,7 +29,8 @@ def chain(
 ) -> tuple[Floats, Floats]:
     """Run a chain after `warmup` draws that adapt its step (Nesterov's dual averaging).
 
-    They are log density, acceptance probability, step, number of steps, and whether it diverged.
+    The statistics are log density, acceptance probability, step size, number of steps, and whether
+    the trajectory diverged.
     """
     np.random.seed(seed)
     size = start.size

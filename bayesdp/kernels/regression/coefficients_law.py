@@ -1,8 +1,8 @@
 r"""The law of perturbed coefficients given the moments of records, and its gradient.
 
-With A = X'X + l I of (1, predictors), and b = X'y, the coefficients are w = A^-1 b, and of Gaussian
-noise the law moves by v'dw, v = sum over copies of (z - w) / scale^2. As dw = A^-1 (db - dA w),
-with q = A^-1 v it moves by q'db - q'dA w.
+With A = X'X + l I of (1, predictors), and b = X'y, the coefficients are w = A^-1 b, and the log law
+under Gaussian noise changes by v'dw, v = sum over copies of (z - w) / scale^2. As dw =
+A^-1 (db - dA w), with q = A^-1 v it changes by q'db - q'dA w.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def coefficients_law(
     at_mean: Floats,
     at_scatter: Floats,
 ) -> float:
-    """Log p(outputs | moments) but for a constant; adds to its slopes in the mean and in W.
+    """Log p(outputs | moments) up to a constant; adds to its slopes in the mean and in W.
 
     The response is the last column. Where rounding leaves no coefficients, it is -inf.
     """

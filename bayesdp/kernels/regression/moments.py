@@ -8,7 +8,7 @@ sums of squares and products, which are W + t t' / n with W the scatter around t
     sigma^2 ~ InverseGamma(a, b),  (c_0, c) ~ N(m0, sigma^2 diag(k)^-1),
 
 all parameters integrate out. The density of records depends on them through the moments alone, so
-that of the moments is it times a measure h, for n >= d + 1, that is had from records that are
+that of the moments is it times a measure h, for n >= d + 1, which follows from records that are
 standard normal, whose t ~ N(0, n) and W ~ Wishart(n - 1) are independent:
 
     h = pi^((n - 1) d / 2) n^(-d / 2) |W|^((n - d - 2) / 2) / Gamma_d((n - 1) / 2),
@@ -24,8 +24,8 @@ and the density of records is the ratio of what normalises the conjugate posteri
 and B, b plus half of what is left of y: the last pivot of the whole matrix of moments, the prior's
 among them, is twice it.
 
-Noise is taken as continuous, which on a lattice far finer than it makes no difference; that of n
-is discrete.
+Noise is treated as continuous, which makes no difference where the lattice is far finer than the
+noise; that of n is discrete.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def moments_density(
     seen: Seen,
     prior: Prior,
 ) -> tuple[float, Floats, Floats]:
-    """Log p(outputs, moments | n) but for |W|^((n - d - 2) / 2), and its slope in mean and W.
+    """Log p(outputs, moments | n) without |W|^((n - d - 2) / 2), and its slope in mean and W.
 
     The slope in W is a symmetric matrix G: W moved by H moves the log density by tr(G H).
     Where rounding leaves no density, it is -inf.

@@ -1,4 +1,4 @@
-"""A chain of coefficients and hidden graph: its start, its warm-up, what it keeps."""
+"""A chain over coefficients and hidden graph: its start, its warm-up and its kept moves."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Plan:
     ----------
     nodes : Network
     bound : BoundFormula
-        Of the model's statistics, then of others that were seen.
+        The model's statistics, then further ones that were seen.
     target : Target
     constant : Constant
     effort : Effort
     draws, tune, keep : int
-        Moves kept and of the warm-up; graphs kept.
+        Number of moves kept, of moves of the warm-up, and of graphs kept.
     step : callable
-        Told how many moves more are made.
+        Called with the number of further moves made.
     """
 
     nodes: Network
@@ -65,9 +65,9 @@ class Plan:
     ) -> tuple[list[tuple[Kept, tuple[Network, ...]]], Normalizer | None]:
         """Run the chains; return their moves after the warm-up, and some hidden graphs of each.
 
-        The warm-up's second half is made under a guide fitted to what all chains have seen. Where
-        the normalising constant is tempered, it is found anew about what they have seen before
-        each part, and last of all for the moves that are kept; it is returned.
+        The warm-up's second half is made under a guide fitted to the draws of all chains. Where the
+        normalising constant is tempered, it is estimated anew around those draws before each part,
+        and finally for the moves that are kept; it is returned.
         """
         paths = in_threads(functools.partial(Path, self), generators)
         known = self._normalizer(paths, generator, np.vstack([p.guesses() for p in paths]), _ROUGH)
@@ -126,12 +126,12 @@ class Path:
         self.tuning: list[Moves] = []
 
     def guesses(self) -> NDArray[np.float64]:
-        """Guess coefficients about where the chain starts, shape (guesses, terms)."""
+        """Guess coefficients around the chain's start, shape (guesses, terms)."""
         spread = self.generator.standard_normal((_GUESSES, len(self.walk.centre)))
         return np.asarray(self.walk.centre + spread @ self.walk.factor.T)
 
     def warm_up(self, *, normalizer: Normalizer | None) -> None:
-        """Make half of the warm-up."""
+        """Make the first half of the warm-up."""
         self._know(normalizer)
         self.walk.warm_up(self.plan.tune - self.plan.tune // 2)
 
@@ -145,7 +145,7 @@ class Path:
         return np.vstack([draws for draws, _ in self.tuning])
 
     def explore(self, *, normalizer: Normalizer | None, mixture: Mixture, moves: int) -> None:
-        """Make moves of the warm-up under this guide."""
+        """Make moves of the warm-up under a guide."""
         self._know(normalizer)
         self.mixture = mixture
         self.walk.moves(moves)
@@ -199,6 +199,6 @@ class Path:
         return kept
 
     def network(self) -> Network:
-        """Hidden graph as it is now."""
+        """The current hidden graph."""
         graph = self.hidden.graph
         return self.plan.nodes.with_edges(graph.edges[: graph.sizes[0]])

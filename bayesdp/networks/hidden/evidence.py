@@ -1,4 +1,4 @@
-"""Evidence as the kernels of the hidden graph read it."""
+"""Evidence in the form that the kernels of the hidden graph read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LAWS = ("laplace", "gaussian")
 def seen_of(evidence: Evidence, formula: str, nodes: Network) -> tuple[Seen, BoundFormula, int]:
     """Convert evidence for kernels, and bind the formula with all statistics that were seen.
 
-    Statistics are the formula's, then others; the last value is how many are the formula's.
+    The formula's statistics come first; the last value returned is their number.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def _kind(nodes: Network) -> tuple[int, bool]:
 
 
 def _offsets(evidence: Evidence) -> NDArray[np.float64]:
-    """Offsets, one a listed dyad; a matrix is read instead, where there is one."""
+    """Offsets, one for each listed dyad; a matrix is read instead, where there is one."""
     if evidence.matrix is None:
         return np.asarray(evidence.offset, dtype=np.float64)
     ties = np.asarray(evidence.ties, dtype=np.int64)

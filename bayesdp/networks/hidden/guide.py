@@ -1,9 +1,9 @@
 r"""Mixture of normals from which far moves of coefficients are proposed.
 
 A posterior of coefficients given a noisy graph is often bent, with a narrow ridge where triangles
-are likely and a wide plain where there are none. One normal that covers both is mostly elsewhere.
-So the guide has a component about each of some points of the chains' warm-up, with mean and
-covariance of the points nearest to it, and a wide one for the tails:
+are likely and a wide plain where there are none. One normal that covers both has most of its mass
+elsewhere. So the guide has a component around each of some points of the chains' warm-up, with mean
+and covariance of the points nearest to it, and a wide one for the tails:
 
     q(c)  =  tails N(c; m, w^2 S)  +  (1 - tails) / J  sum_j N(c; m_j, w^2 S_j).
 
@@ -35,7 +35,7 @@ class Mixture(NamedTuple):
     inverse : ndarray of float, shape (components, terms, terms)
         Their inverses.
     weight : ndarray of float, shape (components,)
-        With sum 1.
+        Weights, with sum 1.
     """
 
     mean: NDArray[np.float64]
@@ -62,7 +62,7 @@ def fit_mixture(
 ) -> Mixture:
     """Fit a mixture to points, shape (points, terms); `least` is the covariance of the start.
 
-    None is fitted to less than two points.
+    Fewer than two points get no mixture.
     """
     size, terms = points.shape
     if size < 2:

@@ -17,12 +17,12 @@ class Kept(NamedTuple):
         Coefficients.
     accepted : ndarray of bool, shape (moves,)
     statistics : ndarray of float, shape (moves, terms)
-        Of the hidden graph.
+        Statistics of the hidden graph.
     density : ndarray of float, shape (moves, 2)
-        Share of dyads tied, of the hidden graph and of the auxiliary one as first drawn; NaN for
-        the latter where Z is known.
+        Share of dyads that are tied in the hidden graph, and in the auxiliary one as first drawn;
+        NaN for the latter where Z is known.
     variance : ndarray of float, shape (moves, terms)
-        Half the square of what the statistics changed by while the coefficients rested.
+        Half the squared change of the statistics while the coefficients were fixed.
     """
 
     draws: NDArray[np.float64]
@@ -38,7 +38,7 @@ class Kept(NamedTuple):
 
 
 def room(size: int, terms: int) -> Kept:
-    """Make room for so many moves."""
+    """Make room for a number of moves."""
     return Kept(
         np.empty((size, terms)),
         np.empty(size, dtype=np.bool_),

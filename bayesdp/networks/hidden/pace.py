@@ -1,15 +1,15 @@
-r"""Pace of an annealed move: how many levels it has, and where they lie.
+r"""The pace of an annealed move: how many levels it has, and where they lie.
 
 A graph carried along levels that are too far apart for the statistics to follow makes the move's
 ratio noisy: with levels d apart by about d' V(c) d, where V(c) is the statistics' covariance at c.
-Spread over K levels at equal distances of the length
+With K levels at equal distances along the length
 
     Lambda(a, b)  =  integral of ( sum_t (b_t - a_t)^2 v_t(c) )^(1/2) along the line from a to b
 
 that is Lambda^2 / K, the least for K levels (Crooks 2007). The variances v_t(c) = exp(alpha_t +
-beta_t . c) are fitted in the warm-up to what the statistics of the hidden graph change by while
-coefficients rest. However bad the fit, moves stay right: levels are fixed after the warm-up and
-the same in both directions.
+beta_t . c) are fitted in the warm-up to the changes of the hidden graph's statistics while
+coefficients are fixed. However bad the fit, moves remain valid: levels are fixed after the warm-up
+and the same in both directions.
 """
 
 from __future__ import annotations

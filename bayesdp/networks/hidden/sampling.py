@@ -1,4 +1,4 @@
-"""Draws of coefficients and of the graph itself, where it was seen through noise alone."""
+"""Draws of coefficients and of the graph itself, where it was seen only through noise."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ class HiddenDraws:
     theta : ndarray of float, shape (chains, draws, terms)
         Coefficients.
     statistics : ndarray of float, shape (chains, draws, terms)
-        Of the hidden graph.
+        Statistics of the hidden graph.
     accepted : ndarray of bool, shape (chains, draws)
-        Whether the coefficients moved.
+        Whether the move of the coefficients was accepted.
     density, auxiliary_density : ndarray of float, shape (chains, draws)
-        Share of dyads tied, of the hidden and of the auxiliary graphs; NaN where there are none
-        of these.
+        Share of dyads that are tied in the hidden and in the auxiliary graphs; NaN where there are
+        no auxiliary graphs.
     constant : Constant
-        Where the normalising constant came from.
+        Source of the normalising constant.
     problems : tuple of str
-        What speaks against the draws, in words.
+        Reasons to doubt the draws, in words.
     networks : tuple of tuple of Network
         Some hidden graphs of each chain; the last is that of its last draw.
     """
@@ -91,41 +91,42 @@ def sample_hidden(
     r"""Draw coefficients c and a graph x from prior(c) exp(c . s(x)) / Z(c) L(x).
 
     Coefficients move together with the graph (`kernels.hidden.annealing`), which also moves alone
-    between (`kernels.hidden.moves`). Chains start from graphs of their own, and overdispersed
-    coefficients, and run in parallel threads. In the warm-up's second half they share what they
-    have seen, as the guide of far moves (`networks.hidden.guide`); nothing adapts after it. Z comes
-    from all graphs, where they can be listed; else, for up to three coefficients and 5,000 dyads,
-    from tempered chains that cross between sparse and dense graphs (`tempering`); beyond, it
-    cancels by auxiliary graphs. Those bias the answer where they are too short, and by much where
-    they stay in the phase that they start from, which is looked for afterwards.
+    in between (`kernels.hidden.moves`). Chains start from graphs of their own and overdispersed
+    coefficients, and run in parallel threads. In the warm-up's second half they share their draws,
+    from which the guide of far moves is fitted (`networks.hidden.guide`); nothing adapts after it.
+    Z is a sum over all graphs, where they can be listed; otherwise, for up to three coefficients
+    and 5,000 dyads, it comes from tempered chains that cross between sparse and dense graphs
+    (`tempering`); beyond that, it cancels by auxiliary graphs. Auxiliary chains that are too short
+    bias the answer, and badly where they stay in the phase in which they start, which is checked
+    afterwards.
 
     Parameters
     ----------
     formula : str
-        As "edges + nodematch('grade') + gwesp(0.5)".
+        For example "edges + nodematch('grade') + gwesp(0.5)".
     nodes : Network
-        Nodes, their attributes, and whether ties have directions. Its own ties aren't read.
+        Nodes, their attributes, and whether ties are directed. Its own ties aren't read.
     evidence : Evidence
-        What was seen, log L; `evidence.together` joins several.
+        The evidence on the hidden graph, log L; `evidence.together` joins several.
     prior : NormalPrior
-        Of the coefficients.
+        Prior of the coefficients.
     constraint : {"max_degree", "none"}
-        Sample space of the model, which Z sums over and auxiliary graphs are of: the graphs within
-        the evidence's `max_degree`, if it has one, or all graphs.
+        Sample space of the model, for Z and for auxiliary graphs: the graphs within the evidence's
+        `max_degree`, if it has one, or all graphs.
     draws, tune, chains : int
-        Moves kept and of the warm-up, of each chain.
+        Moves of each chain that are kept, moves of its warm-up, and number of chains.
     auxiliary : int, "exact", "tempered" or None
-        Where Z comes from: "exact" lists all graphs, of at most 22 dyads; "tempered" takes
-        tempered chains; a number is that of the proposals of auxiliary graphs, each from the hidden
-        one. None takes the first that is possible, with twice as many proposals as there are dyads,
-        at most 400 a tie and at least 1,000, if it must be a number.
+        Source of Z: "exact" lists all graphs, of at most 22 dyads; "tempered" runs tempered chains;
+        an int is the number of proposals for each auxiliary graph, from the hidden one. None takes
+        the first that is possible; an int is then twice the number of dyads, at most 400 a tie and
+        at least 1,000.
     tempering : int or None
         Steps of all tempered chains together; None for 16,000.
     levels : int or None
-        The most levels between two coefficients; 1 for the plain exchange given the graph, whose
-        steps are short where the graph is much better known than before it was hidden.
+        Largest number of levels between two coefficients; 1 for the plain exchange given the graph,
+        whose steps are short where the evidence determines the graph well.
     keep_networks : int
-        Hidden graphs to keep of each chain, evenly spaced.
+        Number of hidden graphs to keep of each chain, evenly spaced.
     seed : int, numpy Generator or None
         The same seed gives the same draws, whatever the number of processors.
     progress : bool or None
@@ -140,8 +141,8 @@ def sample_hidden(
     -----
     UserWarning
         If more than half of the hidden graphs were empty or complete; if Z isn't known well enough
-        or auxiliary graphs don't forget where they start; if graphs of the model are nothing like
-        the hidden ones.
+        or auxiliary graphs still depend on their start; if graphs of the model are nothing like the
+        hidden ones.
     """
     check_constraint(constraint)
     seen, bound, terms = seen_of(evidence, formula, nodes)

@@ -1,4 +1,4 @@
-"""Starts of a hidden graph's chains: a graph, coefficients and how wide to step."""
+"""Starts of a hidden graph's chains: a graph, coefficients and the size of steps."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def settle(
 ) -> tuple[Hidden, NDArray[np.float64], NDArray[np.float64]]:
     """Settle a hidden graph by some rounds; find a centre and a covariance for coefficients.
 
-    A round draws coefficients about the maximum of the graph's pseudo-likelihood and prior, and
-    moves the graph under them: roughly the posterior, and never far from a graph that the
-    evidence supports. Changes `statistics`.
+    A round draws coefficients around the maximum of the graph's pseudo-likelihood times prior, and
+    moves the graph under them: roughly the posterior, and never far from a graph that the evidence
+    supports. It changes `statistics`.
     """
     mean, precision = target.mean, np.diag(target.precision)
     centres, covariance = [], np.zeros((len(mean), len(mean)))
@@ -58,8 +58,8 @@ def _some_dyads(
 ) -> Dyads:
     """Select dyads for a pseudo-likelihood: all, or the ties and a sample of the others.
 
-    Others that are a share r of theirs have log odds too large by -log r, which is the shift
-    (case-control sampling: Prentice and Pyke 1979).
+    Where the sample holds a share r of the other dyads, log odds are too large by -log r, which is
+    the shift (case-control sampling: Prentice and Pyke 1979).
     """
     ties = hidden.graph.edges[: hidden.graph.sizes[0]].astype(np.int64)
     others = nodes.dyads - len(ties)
@@ -93,11 +93,11 @@ def first_guess(seen: Seen, bound: BoundFormula, nodes: Network, generator: Any)
 
 
 def _guess(seen: Seen, bound: BoundFormula, nodes: Network, generator: Any) -> NDArray[Any]:
-    """Guess a graph that the evidence finds likely but for a bound on degrees.
+    """Guess a graph that is likely given the evidence, without a bound on degrees.
 
-    Each dyad is tied with its posterior probability under a Bernoulli graph whose density is
-    the maximum likelihood under the dyads' offsets; without offsets, what the noisy number of
-    ties or the noisy degrees say; without these, two ties a node.
+    Each dyad is tied with its posterior probability under a Bernoulli graph, whose density is the
+    maximum likelihood estimate under the dyads' offsets; without offsets, the estimate from the
+    noisy number of ties or the noisy degrees; without these, two ties a node.
     """
     if len(seen.matrix):
         i, j = _all_dyads(nodes)
@@ -155,7 +155,7 @@ def _all_dyads(nodes: Network) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def _random_dyads(
     nodes: Network, taken: NDArray[np.int64], count: int, generator: Any
 ) -> NDArray[np.int64]:
-    """Draw so many different dyads, none of those taken."""
+    """Draw `count` distinct dyads, none of them in `taken`."""
     if 4 * (count + len(taken)) > nodes.dyads:
         i, j = _all_dyads(nodes)
         free = np.setdiff1d(i * nodes.n + j, taken @ [nodes.n, 1])

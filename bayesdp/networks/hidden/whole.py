@@ -1,8 +1,8 @@
-r"""Evidence that follows the whole hidden graph: its law is computed anew for each graph.
+r"""Evidence that depends on the whole hidden graph: its law is computed anew for each graph.
 
-Two statistics are not sums of what single ties change. One tie may change which ties are kept all
-along a path, where ties are cut to a largest degree D in the order of the nodes; and the largest
-change of the triangles by one tie, which the noise of a count of them may be as wide as, is a
+Two statistics are not sums of the changes by single ties. Where ties are cut to a largest degree D
+in the order of the nodes, one tie may change which ties are kept all along a path; and the largest
+change of the number of triangles by one tie, to which the noise of a count of them is scaled, is a
 maximum over all pairs. With kept degrees k_i, statistics t and triangles T,
 
     log L(x)  =  - sum_t |seen_t - sum_i f_t(k_i(x))| / scale_t
@@ -31,7 +31,7 @@ _MOST_NODES = 2_000  # a table has the square of it
 
 
 def whole_of(evidence: Evidence) -> Whole:
-    """Convert the evidence that follows the whole graph for kernels.
+    """Convert the evidence that depends on the whole graph for kernels.
 
     Raises
     ------

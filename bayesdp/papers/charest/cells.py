@@ -1,4 +1,4 @@
-"""Every simulation of Charest (2010) as a cell: a function, and the design that it is given."""
+"""Every simulation of Charest (2010) as a cell: a function and its design."""
 
 from __future__ import annotations
 
@@ -80,11 +80,11 @@ def run_cells(
     Parameters
     ----------
     replicates : int
-        Of each cell; a tenth of them at epsilon = 250.
+        Replicates of each cell; a tenth of them at epsilon = 250.
     seed : int
         A cell and a seed give the same numbers always.
     journal, workers, tell
-        As `run_kept` takes them.
+        As for `run_kept`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The tables and figures of Charest (2010) again, beside what was printed.
+"""The tables and figures of Charest (2010), recomputed beside the printed ones.
 
 Tables 1 and 2 and Figures 1 and 2 of sections 4.3 and 4.4, with exact values where there
 are any, simulation where there aren't, and the sanitization-aware posterior beside the

@@ -1,4 +1,4 @@
-"""Tables 1 and 2 of Charest (2010): her numbers, the exact ones and simulated ones."""
+"""Tables 1 and 2 of Charest (2010): the printed numbers, the exact ones and simulated ones."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 r"""The synthesizers that Hu, Williams and Savitsky (2025) compare, under their published names.
 
-All but the perturbed histogram draw (phi, lambda) from a posterior and then beta records:
+All except the perturbed histogram draw (phi, lambda) from a posterior, and then beta records:
 
 - Unweighted: no weights, no clipping.
 - Weighted: weights fitted to the data so that the records' Lipschitz bounds are near
@@ -17,10 +17,10 @@ Censor_uw and PH are proved, Censor_uw under add/remove-one and PH under replace
 promise at the same epsilon. The others promise nothing. The paper calls Unweighted, Weighted and
 Weighted-e asymptotically private, at twice the largest Lipschitz bound seen on the data at hand,
 which other data exceed; and Censor_w private at epsilon. That clipping bounds each record's term
-doesn't help: with a record more, the weights of all others change too. A new record whose bound is
-twice the largest, where the least is near 0, halves every other record's linear risk
-(Delta_i - min) / (max - min), and so moves all n terms of the sum. On 2000 records clipped at 2,
-one record more near 0 moved the log density by hundreds, where epsilon = 4 was claimed.
+doesn't help: with one more record, the weights of all others change too. A new record whose bound
+is twice the largest, where the least is near 0, halves every other record's linear risk
+(Delta_i - min) / (max - min), and so changes all n terms of the sum. On 2000 records clipped at 2,
+one more record near 0 changed the log density by hundreds, where epsilon = 4 was claimed.
 """
 
 from __future__ import annotations
@@ -60,23 +60,24 @@ _SEEN = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedComparator:
-    """Comparator fitted to confidential records. Confidential itself, but for its records.
+    """Comparator fitted to confidential records, and confidential itself.
 
     Attributes
     ----------
     name : str
-        As published.
+        The published name.
     guarantee : Guarantee
-        With its strength: `Strength.AS_PUBLISHED` where it is known to be false.
+        The promise; its strength is `Strength.AS_PUBLISHED` where it is known to be false.
     weights : ndarray, shape (n,)
+        Each record's weight.
     draws : ndarray, shape (count, 2)
-        (phi, lambda).
+        Draws of (phi, lambda).
     bounds : ndarray, shape (n,)
         Each record's Lipschitz bound over the draws, after weighting and clipping.
     interval : tuple of two floats or None
-        What the weighted log densities are clipped to.
+        Interval to which weighted log densities are clipped.
     removed : int
-        Records whose weight Weighted-e set to 0.
+        Number of records whose weight Weighted-e set to 0.
     """
 
     name: str
@@ -89,18 +90,18 @@ class FittedComparator:
 
     @property
     def lipschitz(self) -> float:
-        """Largest of the records' Lipschitz bounds."""
+        """The largest of the records' Lipschitz bounds."""
         return float(self.bounds.max())
 
     @property
     def censored(self) -> int:
-        """Number of records whose weighted log density is clipped at one of the draws at least."""
+        """Number of records whose weighted log density is clipped at one draw or more."""
         if self.interval is None:
             return 0
         return int(np.count_nonzero(self.bounds >= self.interval[1]))
 
     def synthetic(self, size: int) -> Floats:
-        """Draw `size` records from the first of the draws; one rounded to 0 or 1 is moved off."""
+        """Draw `size` records from the first draw, each kept strictly between 0 and 1."""
         phi, lam = self.draws[0]
         records = generator().beta(lam * phi, lam * (1 - phi), check_at_least_one("size", size))
         return np.clip(records, 2.0**-1022, 1 - 2.0**-53)
@@ -113,18 +114,18 @@ class FittedComparator:
 class HuComparators:
     """The paper's synthesizers on one set of confidential records in (0, 1), for comparison.
 
-    For studies on public or simulated data: only `censor_uw` and `perturbed_histogram` promise
-    anything, and to release with a promise there are `CensoredBetaSynthesizer` and
+    They are for studies on public or simulated data: only `censor_uw` and `perturbed_histogram`
+    promise anything. To release data with a promise, use `CensoredBetaSynthesizer` or
     `PerturbedHistogramMechanism`.
 
     Parameters
     ----------
     records : array_like
-        All in (0, 1), at least one.
+        Confidential records in (0, 1), at least one.
     count : int
-        Draws of each posterior, over which Lipschitz bounds are largest.
+        Number of draws of each posterior, over which Lipschitz bounds are maximised.
     method : {"linear", "softmax", "logistic"}
-        How bounds become risks (`risks`).
+        The map from bounds to risks (`risks`).
     scale, shift : float
         c and g of `fitted_weights`.
 
@@ -166,7 +167,7 @@ class HuComparators:
         Parameters
         ----------
         epsilon : float
-            Twice the bound aimed at.
+            Twice the target of the Lipschitz bounds.
         factor : float
             In (0, 1]; below 1 it scales all weights down.
         """
@@ -181,13 +182,13 @@ class HuComparators:
     def weighted_e(self, epsilon: float, factor: float = 1.0) -> FittedComparator:
         """Fit Weighted-e: weights of 0 until the largest Lipschitz bound is at most epsilon / 2.
 
-        Each time the weights of the riskiest quarter of the records above epsilon / 2, at least
-        one, are set to 0, and the posterior is fitted again.
+        Repeatedly, the weights of the riskiest quarter of the records above epsilon / 2, at least
+        one record, are set to 0, and the posterior is fitted again.
         """
         return self.truncated(self.weighted(epsilon, factor), epsilon)
 
     def truncated(self, fitted: FittedComparator, epsilon: float) -> FittedComparator:
-        """Fit `weighted_e` from weights fitted already."""
+        """Fit `weighted_e` from weights that have been fitted already."""
         epsilon, removed = check_epsilon(epsilon), 0
         limit = epsilon / 2
         while True:
@@ -206,12 +207,12 @@ class HuComparators:
         return self.clipped(self.weighted(epsilon, factor), epsilon)
 
     def clipped(self, fitted: FittedComparator, epsilon: float) -> FittedComparator:
-        """Fit `censor_w` with weights fitted already."""
+        """Fit `censor_w` with weights that have been fitted already."""
         half = check_epsilon(epsilon) / 2
         return self._fit("Censor_w", fitted.weights, (-half, half))
 
     def censor_uw(self, epsilon: float) -> FittedComparator:
-        """Fit Censor_uw: clipped without weights, drawn exactly. Its guarantee is of one draw."""
+        """Fit Censor_uw: clipped, without weights, drawn exactly. One draw has the guarantee."""
         synthesizer = CensoredBetaSynthesizer(epsilon=check_epsilon(epsilon))
         law = synthesizer.pseudo_posterior(self.records).law
         draws, weights = law.drawn(self.count), np.ones(self.records.size)
@@ -228,11 +229,12 @@ class HuComparators:
         Parameters
         ----------
         epsilon : float
-            Under replace-one: Laplace noise of scale 2 / epsilon, on whole numbers.
+            Privacy cost under replace-one: Laplace noise of scale 2 / epsilon, on whole numbers.
         size : int
-            Synthetic records; they cost nothing.
+            Number of synthetic records; they cost nothing.
         cells : int, optional
-            How many of equal width; by default the square root of n, which is public, rounded.
+            Number of cells of equal width; by default the square root of n, which is public,
+            rounded.
         """
         n = self.records.size
         m = round(math.sqrt(n)) if cells is None else check_at_least_one("cells", cells)

@@ -1,4 +1,4 @@
-"""The supplement's figures and table of Hu, Williams and Savitsky (2025), computed again.
+"""The supplement's figures and table of Hu, Williams and Savitsky (2025), recomputed.
 
 Choices that the supplement's text leaves open are listed in `CHOICES`, and on the page.
 """

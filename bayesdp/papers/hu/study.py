@@ -122,7 +122,7 @@ def run_study(
     ----------
     replicates, seed, records : int
     journal, workers, tell
-        As `run_kept` takes them.
+        As for `run_kept`.
 
     Raises
     ------

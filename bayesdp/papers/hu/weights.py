@@ -57,7 +57,7 @@ class BetaPrior:
     largest: float = 1000.0
 
     def log_density(self, phi: Floats, log_lam: Floats) -> Floats:
-        """Log-density with respect to (phi, log lambda), less a constant, at all pairs."""
+        """Log-density with respect to (phi, log lambda), up to a constant, at all pairs."""
         grid = Grid((0, 0), self.phi, self.lam, self.largest)
         return grid.log_priors(phi[:, None], np.exp(log_lam)[None, :])
 

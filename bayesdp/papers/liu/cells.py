@@ -1,4 +1,4 @@
-"""Every simulation of Liu (2016), section 5, as a cell: a design and what it yields."""
+"""Every simulation of Liu (2016), section 5, as a cell: a design and its results."""
 
 from __future__ import annotations
 
@@ -121,13 +121,14 @@ def run_cells(
     Parameters
     ----------
     replicates : int
-        Of each cell; `MOST_POSTERIORS` or `MOST_PAIRS` at most where posteriors are computed.
+        Replicates of each cell; at most `MOST_POSTERIORS` or `MOST_PAIRS` where posteriors are
+        computed.
     seed : int
         A cell and a seed give the same numbers always.
     leave_out : collection of str
         Parts whose cells aren't computed.
     journal, workers, tell
-        As `run_kept` takes them.
+        As for `run_kept`.
 
     Raises
     ------

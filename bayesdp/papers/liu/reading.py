@@ -1,4 +1,4 @@
-"""Reading of the claims on Liu's figures and tables: what words mean, and the numbers.
+"""Interpretation of the claims on Liu's figures and tables: their words as numbers.
 
 Words have to mean something before they can be true. Coverage is near nominal from 0.93 to 0.97,
 severely short below 0.9, and close to always from 0.98 on. A bias, or a difference of biases, is

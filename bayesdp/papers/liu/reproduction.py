@@ -1,4 +1,4 @@
-"""The tables and figures of Liu (2016), section 5, computed again beside what was printed.
+"""The tables and figures of Liu (2016), section 5, recomputed beside the printed ones.
 
 What the paper's text leaves open is listed in `CHOICES`, and on the page.
 """
@@ -71,7 +71,7 @@ def reproduce(
         Folder to write: index.html, a CSV a table, and each figure as .csv, .svg and .png. Whole
         or not at all.
     replicates : int
-        Of each cell, at least 20; where exact posteriors are computed, at most 500.
+        Replicates of each cell, at least 20; where exact posteriors are computed, at most 500.
     seed : int
         Everything is the same for the same seed.
     workers : int, optional

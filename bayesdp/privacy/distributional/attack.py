@@ -28,7 +28,7 @@ from bayesdp.privacy.distributional.worlds import hockey_sticks
 
 Floats = NDArray[np.float64]
 Draws = Callable[[np.random.Generator, Any, int], Any]
-"""Of a generator, the record's value and a number of draws: that many releases."""
+"""Takes a generator, the record's value and a number of draws; returns that many releases."""
 
 _BINS = 64
 
@@ -88,19 +88,19 @@ def attack(
     Parameters
     ----------
     claim : DistributionalGuarantee
-        With a simulator: of coupled worlds or distributional.
+        A promise with a simulator: its definition is coupled-worlds or distributional.
     real, simulated : callable
-        Of a generator, the record's value and a number: that many releases, numbers or labels, of
-        data that have this record, and what the simulator says without it. What the adversary
-        knows of the other records is one fixed value, built into both.
+        Called as ``real(generator, value, number)``: that many releases, numbers or labels, from
+        data in which the record has this value, or from the simulator, which doesn't see the
+        record. What the adversary knows of the other records is one fixed value, built into both.
     values : sequence
         Values of the record, two or more.
     prior : sequence of float, optional
-        The adversary's before the release; all alike by default.
+        The adversary's prior probabilities of the values, positive; equal by default.
     trials : int
         Draws from each world for each value, at least 100.
     alpha : float
-        In (0, 1): the probability of refuting a true claim.
+        Largest probability, in (0, 1), of refuting a true claim.
     seed : int, optional
         For reproducible draws; nothing confidential is drawn from here.
 
@@ -126,7 +126,7 @@ def attack(
     )
     if drawn.shape != (2, len(values), trials):
         raise InvalidInput(
-            f"the draws have shape {drawn.shape[2:]}; there must be one number or label a draw"
+            f"the draws have shape {drawn.shape[2:]}; there must be one number or label for each"
         )
     half = trials // 2
     outputs, cells = _cells(drawn, half)
@@ -179,11 +179,12 @@ def believed_delta(attack: Attack, epsilon: float) -> float:
     """The smallest delta of Definition 5.2 that the estimated posteriors keep at `epsilon`.
 
     With probability at least 1 - delta over the real release, the posteriors of the two worlds are
-    within (epsilon, delta) of each other. From estimates, it is itself one.
+    within (epsilon, delta) of each other. Computed from estimates, it is itself an estimate.
 
     Parameters
     ----------
     attack : Attack
+        Result of a simulated attack.
     epsilon : float
         At least 0.
     """

@@ -33,13 +33,14 @@ def convex_hull(guarantee: DistributionalGuarantee) -> DistributionalGuarantee:
     Parameters
     ----------
     guarantee : DistributionalGuarantee
-        Of coupled worlds or distributional.
+        Its definition is coupled-worlds or distributional.
 
     Raises
     ------
     InvalidInput
-        If it is of another definition, for which this is false: two laws of which each makes a
-        record tell nothing may together make it tell which of them holds.
+        If its definition is another, for which this is false: releases that say nothing about a
+        record under either of two laws may show which law holds, and a record's value may depend
+        on that.
     """
     check_coupled(guarantee, "convex_hull")
     return dataclasses.replace(
@@ -55,8 +56,8 @@ def convex_hull(guarantee: DistributionalGuarantee) -> DistributionalGuarantee:
 def less_known(guarantee: DistributionalGuarantee, known_records: int) -> DistributionalGuarantee:
     """Restrict a guarantee to an adversary who knows fewer records (Groce 2014, Theorem 5.5).
 
-    What they know is then a function of what they might have known. The same holds for every other
-    function of it, random or not, such as a noisy sum of the known records.
+    What they know is then a function of what they might have known. This holds for every other
+    function of it too, random or not, such as a noisy sum of the known records.
 
     *Proof*. Given v and Z' = z', the laws of F(X) and S(alt(X)) are mixtures of those given v and
     z, with the same weights Pr[Z = z | v, z'], as Z' depends on X through Z alone.
@@ -70,8 +71,8 @@ def less_known(guarantee: DistributionalGuarantee, known_records: int) -> Distri
     Raises
     ------
     InvalidInput
-        If `known_records` is more than the guarantee's, or it is of a definition for which this is
-        false, as for noiseless privacy.
+        If `known_records` is more than the guarantee's, or the guarantee's definition is one for
+        which this is false, such as noiseless privacy.
     """
     check_coupled(guarantee, "less_known")
     known = check_known_records(known_records)
@@ -88,10 +89,10 @@ def compose_guarantees(
 ) -> DistributionalGuarantee:
     """Return the joint guarantee of two releases about the same records (Groce 2014, Theorem 5.6).
 
-    They don't add up by themselves: two sums that differ by one record show it. They do where each
-    promise holds against an adversary who has seen more: the second one's against an adversary who
-    has seen the first release, and the first one's against an adversary who has seen what the
-    second one's simulator says.
+    Such guarantees don't add up in general: two sums that differ by one record reveal it. They do
+    where each promise holds against a better informed adversary: the second against one who has
+    also seen the first release, and the first against one who has also seen the output of the
+    second's simulator.
 
     Parameters
     ----------
@@ -100,18 +101,18 @@ def compose_guarantees(
     second : DistributionalGuarantee
         Its class is ``base.knowing(SEEN)``.
     base : LawClass
-        The class that the promise of both is about.
+        The class of laws that the joint guarantee is about.
 
     Returns
     -------
     DistributionalGuarantee
-        epsilon the sum, delta the larger of delta_1 exp(epsilon_2) + delta_2 and
+        Its epsilon is the sum, and its delta the larger of delta_1 exp(epsilon_2) + delta_2 and
         delta_1 + delta_2 exp(epsilon_1).
 
     Raises
     ------
     InvalidInput
-        If a promise is about another class or of another kind: the conditions aren't met.
+        If a promise is about another class or of another kind, so that the conditions aren't met.
 
     Notes
     -----
@@ -129,8 +130,8 @@ def compose_guarantees(
         if each.class_as_data != wanted:
             raise InvalidInput(
                 f"{name} promises about {each.class_as_data}, but the two add up only if it "
-                f"promises about {wanted}: against who has seen that too. Show that, and give "
-                "the promise that class, base.knowing(...); or release one of the two"
+                f"promises about {wanted}: against an adversary who has seen that too. Prove that, "
+                "and give the promise that class, base.knowing(...); or release one of the two"
             )
     _check_alike(first, second)
     epsilon = first.epsilon + second.epsilon

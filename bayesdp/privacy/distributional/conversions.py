@@ -17,7 +17,7 @@ Elsewhere let t be such that for a set of values the posterior, the sum of p_v f
 exceeds exp(epsilon + eta) times that of p_v s_v(t) / s(t), plus d. Multiplied by f(t), which is at
 least exp(-eta) s(t), one joint law exceeds exp(epsilon) times the other by d f(t); over all such t
 that is at most delta, so f gives them at most delta / d. With the worlds exchanged, s gives such t
-at most delta / d, and f at most exp(epsilon) delta / d + delta. So but for a set of t to which f
+at most delta / d, and f at most exp(epsilon) delta / d + delta. So except for a set of t to which f
 gives at most
 
     delta (1 + exp(epsilon)) / d + delta c,
@@ -73,11 +73,11 @@ def to_inference(
     Parameters
     ----------
     guarantee : DistributionalGuarantee
-        Of coupled worlds or distributional.
+        Its definition is coupled-worlds or distributional.
     pairs : int
-        |Gamma|, the number of secrets: of records, where those are protected (Theorem 5.1).
+        |Gamma|, the number of secrets; where records are protected, their number (Theorem 5.1).
     epsilon : float, optional
-        In place of 3 epsilon: above 2 epsilon, or at least that where delta is 0.
+        Wanted instead of 3 epsilon: above 2 epsilon, or at least 2 epsilon where delta is 0.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def to_inference(
     if asked < 2 * own or (asked == 2 * own and delta > 0 and math.isfinite(own)):
         raise InvalidInput(
             f"epsilon is {asked}; a promise with epsilon = {own} and delta = {delta} says "
-            f"something of posteriors for epsilon above {2 * own}: give such a one, for example "
+            f"something about posteriors only for epsilon above {2 * own}: give, for example, "
             f"epsilon={2 * own + 0.1:.3g}"
         )
     share = 0.0 if delta == 0 else 1.0
@@ -125,7 +125,7 @@ class SemanticPrivacy:
     distance : float
         The statistical distance of the two posteriors of the data is at most this.
     delta : float
-        But for outputs that have at most this probability.
+        Probability, at most, of data and outputs for which the distance may be larger.
     """
 
     distance: float
@@ -137,7 +137,7 @@ def semantic_privacy(
 ) -> SemanticPrivacy:
     """Return the semantic privacy that differential privacy implies (Theorem 3.1, without O(.)).
 
-    Whatever the prior of the data, but for a probability `delta` over data and output, the
+    Whatever the prior of the data, with probability at least 1 - `delta` over data and output, the
     posterior given F(x) and the one given the release without record i, or with a default value in
     its place, differ by at most `distance`.
 
@@ -148,7 +148,7 @@ def semantic_privacy(
     delta : float
         The probability of an exception, in [0, 1); 0 only for a pure epsilon.
     records : int
-        For how many records i at once.
+        For how many records i at once, at least 1.
 
     Returns
     -------

@@ -29,7 +29,7 @@ class Family:
     ----------
     names : tuple of str
     log_densities : tuple of callable
-        Of arrays of records.
+        Functions of an array of records.
     log_ratio : ndarray, shape (k, k)
         [b, j] is a bound on log of f_b / f_j.
     points, log_weights : ndarray
@@ -78,7 +78,7 @@ def family_of(laws: Sequence[Any], ratio: float | None = None) -> Family:
     """
     given = [as_law(law) for law in laws]
     if len(given) < 2:
-        raise InvalidInput(f"laws has {len(given)} elements; a family has two laws at least")
+        raise InvalidInput(f"laws has {len(given)} elements; a family has at least two laws")
     whole = [_is_discrete(law) for law in given]
     if not all(hasattr(law, "support") for law in given) or len(set(whole)) > 1:
         raise InvalidInput(
@@ -141,16 +141,17 @@ def finite_laws(laws: Sequence[Any]) -> tuple[tuple[str, ...], Floats, Floats]:
         )
     supports = {tuple(float(end) for end in law.support()) for law in given}
     if len(supports) > 1:
-        raise InvalidInput(f"laws have the supports {sorted(supports)}; they must have one")
+        raise InvalidInput(
+            f"laws have the supports {sorted(supports)}; they must have one in common"
+        )
     return (tuple(map(_name, given)), *_tabled(given, supports.pop()))
 
 
 def _tabled(given: list[Any], ends: Any) -> tuple[Floats, Floats]:
     if math.isinf(ends[1] - ends[0]) or ends[1] - ends[0] > _MOST:
         raise InvalidInput(
-            f"laws have the support {ends}, without an end, where no ratio of two laws is "
-            "bounded in general; take laws on finitely many values, as of records that are "
-            "top-coded"
+            f"laws have the unbounded support {ends}, on which the ratio of two laws is unbounded "
+            "in general; take laws on finitely many values, for example of top-coded records"
         )
     points = np.arange(ends[0], ends[1] + 1)
     with np.errstate(divide="ignore"):
@@ -158,7 +159,10 @@ def _tabled(given: list[Any], ends: Any) -> tuple[Floats, Floats]:
     possible = ~np.all(np.isneginf(logs), axis=0)
     points, logs = points[possible], logs[:, possible]
     if np.any(np.isneginf(logs)):
-        raise InvalidInput("a law gives some value the probability 0 and another doesn't")
+        raise InvalidInput(
+            "a law gives probability 0 to a value that another law allows; all must allow the "
+            "same values"
+        )
     return points, logs
 
 

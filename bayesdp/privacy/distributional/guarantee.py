@@ -4,8 +4,8 @@ Differential privacy holds whatever the adversary knows. A distributional promis
 who knows no more than the class of laws says: the data X and their own knowledge Z come from one of
 the laws in the class. Where an adversary knows more, it says nothing.
 
-It is therefore of another kind than `Guarantee`, and never composes with one. Two exact sums, of
-all records and of all but one, each have a promise; together they show a record.
+It is therefore not a `Guarantee`, and never composes with one. Two exact sums, of all records and
+of all but one, may each keep a promise; together they reveal a record.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ class LawClass:
     Parameters
     ----------
     name : str
-        As "uniform_records".
+        For example "uniform_records".
     parameters : sequence of (str, value)
-        Values are None, texts, booleans, finite numbers, or sequences of such.
+        Values are None, strings, booleans, finite numbers, or sequences of these.
 
     Raises
     ------
     InvalidInput
-        If the name isn't a text, a parameter has no form in JSON, or one appears twice.
+        If the name isn't a string, a parameter can't be written as JSON, or one appears twice.
     """
 
     name: str
@@ -74,22 +74,24 @@ class LawClass:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise InvalidInput(
-                f"name is {quoted(self.name)}; it must be a text, as 'uniform_records'"
+                f"name is {quoted(self.name)}; it must be a string, such as 'uniform_records'"
             )
         try:
             pairs = tuple((str(key), _plain(value)) for key, value in self.parameters)
         except (TypeError, ValueError):
             raise InvalidInput(
                 f"parameters is {quoted(self.parameters)}; it must be pairs of a name and a value "
-                "made of texts, booleans, finite numbers, None and sequences of them"
+                "made of strings, booleans, finite numbers, None and sequences of these"
             ) from None
         if len({key for key, _ in pairs}) < len(pairs):
-            raise InvalidInput(f"parameters has the names {[k for k, _ in pairs]}; each once")
+            raise InvalidInput(
+                f"parameters has the names {[k for k, _ in pairs]}; each may appear only once"
+            )
         object.__setattr__(self, "parameters", pairs)
 
     @classmethod
     def of(cls, name: str, **parameters: Any) -> Self:
-        """Make the class of laws of that name with those parameters."""
+        """Make a class of laws from its name and its public parameters."""
         return cls(name, tuple(parameters.items()))
 
     def knowing(self, what: str) -> LawClass:
@@ -112,17 +114,17 @@ class DistributionalGuarantee:
     class_in_words : str
         The class of laws of the data and of what an adversary knows, for the reader of a report.
     class_as_data : LawClass
-        The same as data.
+        That class as data.
     known_records : int
         How many records the adversary may know, whichever they are.
     definition : Definition
-        What epsilon and delta are about.
+        Which two worlds epsilon and delta compare.
     level : Level
         Whose part of the data is protected.
     strength : Strength
         How sure it is.
     assumptions : tuple of str
-        What must hold beside the class for the promise to hold.
+        What must hold, besides the class, for the promise to hold.
     source : str
         Where the claim is proved: paper and theorem, or the docstring.
 
@@ -133,7 +135,7 @@ class DistributionalGuarantee:
 
     Notes
     -----
-    It isn't differential privacy: a ledger, `bdp.compose` and every accountant refuse it. What is
+    It isn't differential privacy: a ledger, `bdp.compose` and every accountant refuse it. Anything
     computed from the release alone keeps it (Groce 2014, Theorem 5.3).
     """
 

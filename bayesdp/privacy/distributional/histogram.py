@@ -64,14 +64,14 @@ _BLOCK = 1 << 12
 
 @dataclass(frozen=True)
 class TruncatedHistogram:
-    """A histogram of a sample, exact but for counts below a threshold.
+    """A histogram of a sample, exact except that counts below a threshold are shown as 0.
 
     Parameters
     ----------
     threshold : int
         k, at least 1: smaller counts are shown as 0.
     size : BinomialSize, PoissonSize or FixedMinusLaplace
-        How the sample came about, as far as the adversary knows.
+        How the sample was drawn, as far as the adversary knows.
 
     Raises
     ------
@@ -99,7 +99,7 @@ class TruncatedHistogram:
         Raises
         ------
         InvalidInput
-            If no threshold does, as with an epsilon below that of discarded records.
+            If no threshold does, e.g. where epsilon is below that of the discarded records.
         """
         epsilon, delta = check_epsilon(epsilon), check_delta(delta)
         low, high, most = 0, 1, size.largest
@@ -124,8 +124,8 @@ class TruncatedHistogram:
         if isinstance(size, FixedMinusLaplace):
             if known:
                 raise InvalidInput(
-                    f"known_records is {known}, but for discarded records there is a bound only "
-                    "against who knows none; take a BinomialSize"
+                    f"known_records is {known}, but the bound for discarded records holds only "
+                    "against an adversary who knows none; give 0, or take a BinomialSize"
                 )
             return size.delta(self.threshold, float(epsilon))
         if isinstance(size, BinomialSize) and known > size.population - 1:
@@ -173,7 +173,9 @@ class TruncatedHistogram:
         """Replace the counts below the threshold by 0, as they are shown."""
         counts = np.asarray(histogram)
         if counts.dtype.kind not in "iu" or np.any(counts < 0):
-            raise InvalidInput("histogram must be made of whole numbers from 0; it isn't shown")
+            raise InvalidInput(
+                "histogram must hold whole numbers, at least 0; its values aren't shown here"
+            )
         return np.where(counts < self.threshold, 0, counts).astype(np.int64)
 
 

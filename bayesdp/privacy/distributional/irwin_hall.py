@@ -65,19 +65,19 @@ def log_density(y: ArrayLike, n: int) -> NDArray[np.float64]:
     Parameters
     ----------
     y : array_like
-        Where; any shape.
+        Values of the sum, of any shape.
     n : int
-        How many are added, from 1 to 10^9.
+        Number of summands, from 1 to 10^9.
 
     Returns
     -------
     ndarray
-        Shape of y; -inf outside (0, n), and at 0 and n for n > 1.
+        Of the shape of y; -inf outside (0, n), and at 0 and n for n > 1.
 
     Raises
     ------
     InvalidInput
-        If n is not such a number, or y is NaN.
+        If n isn't a whole number in that range, or y has a NaN.
     """
     return _each(y, n, lambda value: _log_density(value, n))
 

@@ -8,9 +8,10 @@ section 6.4) takes (g, h) from one part of the records and (g^2, gh) from anothe
 `split_samples` has the proof that the two together promise the larger epsilon and the larger delta
 (Theorem 6.8): each at the number of records that may be known in all, as these may lie in one part.
 
-With several predictors the slopes are (sum g g')^-1 sum gh. Section 6.4 prints (sum |g|^2)^-1 for
-it, which isn't least squares; the d (d + 3)/2 sums that are needed are more than the d + 1 numbers
-of a record, so that it can't be released exactly in this way unless the records are split further.
+With several predictors the slopes are (sum g g')^-1 sum gh. Section 6.4 prints (sum |g|^2)^-1
+instead, which isn't least squares; the d (d + 3)/2 sums that are needed outnumber the d + 1
+numbers of a record, so that they can't be released exactly in this way unless the records are
+split further.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class UniformProducts:
         return
 
     def as_class(self, cells: int | None = None) -> LawClass:
-        """The law as data."""
+        """The law as data: its two bounds."""
         return LawClass.of("uniform_products", g_bound=self.g_bound, h_bound=self.h_bound)
 
 
@@ -116,9 +117,9 @@ def line(sums: Sequence[float], first: int, second: int) -> tuple[float, float]:
     Parameters
     ----------
     sums : sequence of float
-        Those four, shape (4,).
+        These four sums, shape (4,), as `exact_line` releases them.
     first, second : int
-        How many records the parts have.
+        Number of records in either part.
 
     Returns
     -------

@@ -64,7 +64,7 @@ _EXPONENTS = np.r_[np.linspace(0.005, 0.995, 199)]
 
 @dataclass(frozen=True)
 class MAPEstimator:
-    """The estimator of which law, of a finite family, all records came from.
+    """The maximum a posteriori choice of the law, in a finite family, that all records came from.
 
     Parameters
     ----------
@@ -72,10 +72,10 @@ class MAPEstimator:
         All discrete or all continuous, with one common support, as
         ``[stats.bernoulli(0.2), stats.bernoulli(0.8)]`` or ``[pm.Bernoulli.dist(0.2), ...]``.
     weights : sequence of float, optional
-        Positive; the estimator's own prior, which needn't be anybody's. All equal by default.
+        The estimator's prior weights, positive; nobody need believe in them. Equal by default.
     ratio : float, optional
         A proved bound on the ratio of any two densities. Discrete laws with a finite support
-        need none. Of continuous ones it is searched for where it isn't given, and the promise is
+        need none. For continuous laws it is searched for if it isn't given, and the promise is
         then conditional on the search.
 
     Raises
@@ -114,7 +114,7 @@ class MAPEstimator:
         return np.log(np.asarray(self.weights, dtype=np.float64))
 
     def estimate(self, records: Any) -> int:
-        """The index of the law with the largest weight times likelihood; the first of several.
+        """The index of the law with the largest weight times likelihood; of several, the first.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class MAPEstimator:
         Raises
         ------
         InvalidInput
-            If there is none, one is no number, or one has no density under a law.
+            If there are no records, one isn't a number, or one lies outside the laws' support.
         """
         x = check_numbers("records", records)
         if x.ndim != 1 or x.size == 0:
@@ -145,8 +145,8 @@ class MAPEstimator:
         known_records : int
             How many the adversary knows, at most n - 2.
         least_probability : float, optional
-            lambda in (0, 1 / k]: every law has at least this probability. It gives delta = 0.
-            None for all priors, and epsilon = 0.
+            lambda in (0, 1 / k], where the adversary gives every law at least this probability:
+            the promise then has delta = 0. None for all priors: it then has epsilon = 0.
 
         Raises
         ------
@@ -155,7 +155,7 @@ class MAPEstimator:
         """
         n = check_at_least_one("n", n)
         if n < 2:
-            raise InvalidInput(f"n is {n}; without a record there must be one left: at least 2")
+            raise InvalidInput(f"n is {n}; it must be at least 2: one record besides the protected")
         known = check_known_records(known_records, n)
         if least_probability is None:
             epsilon, delta = 0.0, self._delta(n, known)

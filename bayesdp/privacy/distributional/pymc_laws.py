@@ -14,12 +14,12 @@ _LAST = 100_000  # of a search for the end of a discrete support, from 0
 
 
 class PyMCLaw:
-    """PyMC distribution as a law, as ``pm.Bernoulli.dist(0.2)``; scalar, parameters numbers.
+    """A scalar PyMC distribution with numeric parameters as a law: ``pm.Bernoulli.dist(0.2)``.
 
     Raises
     ------
     InvalidInput
-        If it isn't such a distribution, or PyMC has no quantiles of it.
+        If it isn't such a distribution, or PyMC has no quantile function for it.
     """
 
     def __init__(self, law: Any) -> None:
@@ -77,5 +77,5 @@ class PyMCLaw:
 
 
 def as_law(law: Any) -> Any:
-    """A law as `families` reads it: of scipy as it is, of PyMC wrapped."""
+    """Return a law as `families` reads it: scipy's as it is, PyMC's wrapped."""
     return PyMCLaw(law) if hasattr(law, "owner") and hasattr(law, "ndim") else law

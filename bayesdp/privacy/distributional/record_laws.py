@@ -68,7 +68,9 @@ class Uniform:
         plain(self)
         lows, highs = _numbers("lower", self.lower), _numbers("upper", self.upper)
         if len(lows) != len(highs):
-            raise InvalidInput(f"lower has {len(lows)} numbers and upper {len(highs)}")
+            raise InvalidInput(
+                f"lower has {len(lows)} numbers and upper {len(highs)}; give as many of each"
+            )
         check_intervals("the law", list(zip(lows, highs, strict=True)))
 
     @property
@@ -103,9 +105,9 @@ class TopCodedNormal:
     Parameters
     ----------
     mean, sd : float
-        Of the normal law, before top-coding.
+        Mean and standard deviation of the normal law, before top-coding.
     lower, upper : float
-        The bounds; the mean is between them.
+        The bounds; the mean lies between them.
 
     Raises
     ------
@@ -182,8 +184,8 @@ class BoundedLaw:
     height : float
         That lower bound.
     density : callable, optional
-        The density itself, of an array of shape (points, d) or, for d = 1, (points,): the box is
-        checked against it on a grid of points.
+        The density itself, a function of an array of shape (points, d) or, for d = 1, (points,):
+        the box is checked against it on a grid of points.
     log_concave : bool
         Whether the density's logarithm is concave on the support, in one coordinate: its values at
         the cells' ends are then below it between them, and the sum's law is computed from these.
@@ -253,8 +255,8 @@ class BoundedLaw:
         values = np.asarray(self.density(points[:, 0] if d == 1 else points), dtype=float)  # type: ignore[misc]
         if values.shape != (len(points),):
             raise InvalidInput(
-                f"density gave shape {values.shape} for {len(points)} points; it must give one "
-                "number a point"
+                f"density returned shape {values.shape} for {len(points)} points; it must return "
+                "one number for each point"
             )
         worst = int(np.argmin(np.where(np.isnan(values), -np.inf, values)))
         if not values[worst] >= part.height * (1 - 1e-9):
@@ -275,7 +277,10 @@ def _steps(
         raise InvalidInput("density must give one finite number, at least 0, for each point")
     steps = np.minimum(values[1:], values[:-1]) * (ends[1] - ends[0]) * _DOWN
     if steps.sum() > 1 + 1e-9:
-        raise InvalidInput(f"density holds {steps.sum():.6g} on its support; it must be at most 1")
+        raise InvalidInput(
+            f"density integrates to at least {steps.sum():.6g} over its support; it must be at "
+            "most 1"
+        )
     inner = steps > 0
     with np.errstate(divide="ignore"):
         bends = np.diff(np.log(steps[inner]), 2)
@@ -291,7 +296,7 @@ def _steps(
 def _numbers(name: str, given: Any) -> tuple[float, ...]:
     values = np.atleast_1d(np.asarray(given))
     if values.ndim != 1 or values.dtype.kind not in "iuf":
-        raise InvalidInput(f"{name} is {quoted(given)}; give a number, or one a coordinate")
+        raise InvalidInput(f"{name} is {quoted(given)}; give a number, or one for each coordinate")
     return tuple(float(v) for v in values)
 
 

@@ -1,4 +1,4 @@
-r"""Laws of a sample's size, as far as an adversary knows how the sample came about.
+r"""Laws of a sample's size, as far as an adversary knows how the sample was drawn.
 
 Records that are discarded from a sample of n: D = max(0, ceil(Laplace(1 / epsilon) + log(1 / delta)
 / epsilon)) of them, at random (Groce 2014, section 6.2). The release is the histogram of what is
@@ -35,7 +35,7 @@ _LEFT_OUT = 1e-25
 
 @dataclass(frozen=True, slots=True)
 class BinomialSize:
-    """Sample that holds each of a population's individuals independently, with probability `rate`.
+    """A Bernoulli sample: each of a population's individuals is in it with probability `rate`.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class PoissonSize:
     Parameters
     ----------
     mean : float
-        The expected size, positive and finite; a larger one than the true is on the safe side.
+        The expected size, positive and finite; overstating it is on the safe side.
     """
 
     mean: float
@@ -116,9 +116,9 @@ class FixedMinusLaplace:
     Parameters
     ----------
     n : int
-        Records before, at least 2.
+        Number of records before any is discarded, at least 2.
     epsilon, discard_delta : float
-        Of the law of the number discarded: positive, and in (0, 1).
+        Parameters of the law of the number discarded: positive, and in (0, 1).
     """
 
     n: int

@@ -17,7 +17,8 @@ class Secret:
     Attributes
     ----------
     alt, priv : callable
-        Functions of the data, with hashable values.
+        Functions of the data, with hashable values: what is left of the data without their
+        owner's part, and what is private.
     """
 
     alt: Callable[[Any], Hashable]
@@ -30,21 +31,21 @@ def records(n: int) -> list[Secret]:
     Parameters
     ----------
     n : int
-        Records.
+        Number of records.
     """
     n = check_at_least_one("n", n)
     return [Secret(_without([i]), _value_at(i)) for i in range(n)]
 
 
 def attributes(n: int, private: Sequence[int]) -> list[Secret]:
-    """Secrets: the private attributes of each of n records, those with these positions in it.
+    """Secrets: the private attributes of each of n records, given by their positions in a record.
 
     Parameters
     ----------
     n : int
-        Records.
+        Number of records.
     private : sequence of int
-        Positions in a record.
+        Positions of the private attributes in a record.
     """
     n, private = check_at_least_one("n", n), [_position("private", j) for j in private]
     return [Secret(_masked(i, private), _attributes_of(i, private)) for i in range(n)]
@@ -68,7 +69,7 @@ def nodes(n: int) -> list[Secret]:
     Parameters
     ----------
     n : int
-        Nodes.
+        Number of nodes.
     """
     n = check_at_least_one("n", n)
 

@@ -45,15 +45,15 @@ def smallest_delta(
     Parameters
     ----------
     mechanism : callable
-        Of data: an output, or a mapping of outputs to probabilities.
+        A function of the data that returns an output, or a mapping of outputs to probabilities.
     laws : iterable of mappings
         Each law's probabilities of pairs (data, what the adversary knows).
     secrets : sequence of Secret
-        As `records(n)`, for distributional privacy.
+        For example `records(n)`, for distributional privacy.
     epsilon : float
         At least 0.
     simulator : callable, optional
-        A function of alt's values; None for the best one.
+        A function of the values of a secret's `alt`, like `mechanism`; None for the best one.
 
     Raises
     ------
@@ -83,17 +83,17 @@ def smallest_epsilon(
     simulator: Callable[[Any], Any] | None = None,
     within: float = 1e-6,
 ) -> Best:
-    """The smallest epsilon at `delta`.
+    """The smallest epsilon of coupled-worlds privacy at `delta` (Groce 2014, Definition 5.5).
 
-    Its `lower` is the largest epsilon that was found too small. It is inf where every simulator
-    fails at epsilon = 16.
+    The result's `lower` is the largest epsilon that was found too small. Epsilon is inf where
+    every simulator fails at epsilon = 16.
 
     Parameters
     ----------
     mechanism, laws, secrets, delta, simulator
         As for `smallest_delta`.
     within : float
-        How near to the smallest; positive. Nothing nearer is tried than neighbouring floats.
+        Tolerance of the search for the smallest epsilon, positive; neighbouring floats at best.
 
     Raises
     ------
@@ -133,17 +133,18 @@ def inference_delta(
     epsilon: float,
     simulator: Callable[[Any], Any],
 ) -> float:
-    """The smallest delta of inference-based privacy with that simulator (Definition 5.4).
+    """The smallest delta of inference-based privacy with a given simulator (Definition 5.4).
 
     The smallest delta such that, for every law, with probability at least 1 - delta over
     (t, z) = (F(X), Z), for every secret the posteriors of priv(X) given F(X) = t and given
-    S(alt(X)) = t are within (epsilon, delta) of each other. Where S never says t the second isn't
-    defined, which counts as a failure. Another simulator may do better: an upper bound.
+    S(alt(X)) = t are within (epsilon, delta) of each other. Where S never outputs t the second
+    isn't defined, which counts as a failure. Another simulator may do better, so that this is an
+    upper bound.
 
     Parameters
     ----------
     mechanism, laws, secrets, epsilon, simulator
-        As for `smallest_delta`; the simulator is needed.
+        As for `smallest_delta`; the simulator must be given.
     """
     epsilon, laws = check_below("epsilon", epsilon, 700), list(laws)
     worlds, kernel = kernel_of(contexts(mechanism, laws, secrets), simulator)
@@ -187,8 +188,8 @@ def noiseless_epsilon(
 ) -> float:
     """The smallest epsilon of noiseless privacy at `delta` (Definition 5.7).
 
-    The release given any value of a secret's priv, against that given any other; all values that
-    are possible together with what the adversary knows.
+    It compares the release given any value of a secret's `priv` with that given any other, over
+    all values that are possible together with what the adversary knows.
 
     Parameters
     ----------
@@ -212,7 +213,7 @@ def pufferfish_epsilon(
     mechanism, laws, delta
         As for `smallest_delta`.
     secrets : sequence of callable
-        Of data: True, False, or None where the secret is neither.
+        Functions of the data: True, False, or None where the secret is neither.
     """
     pairs = [Secret(lambda x: (), secret) for secret in secrets]
     delta, worlds = check_delta(delta), contexts(mechanism, laws, pairs)

@@ -60,7 +60,8 @@ class StableFunction:
     real, simulated : ndarray, shape (contexts, outputs), or None
         The output's laws with the record and without; None where `changed` is from draws.
     alpha : float
-        The probability that `changed` is too small, being from draws; 0 where it is computed.
+        The probability, at most, that `changed` is too small, where it was estimated from draws; 0
+        where it was computed.
     """
 
     changed: float
@@ -77,7 +78,7 @@ class StableFunction:
         return 0.0 if self.real is None else float(self.real.min()) / _UP
 
     def delta(self, epsilon: float = 0.0) -> float:
-        """A delta that is kept at `epsilon`, rounded up; of draws, alpha included."""
+        """A delta that the function keeps at `epsilon`, rounded up; from draws, alpha included."""
         epsilon = check_below("epsilon", epsilon, 700)
         if self.real is None or self.simulated is None:
             return min(1.0, self.changed + self.alpha)
@@ -86,14 +87,14 @@ class StableFunction:
         )
 
     def epsilon(self, delta: float = 0.0) -> float:
-        """The smallest epsilon that is kept at `delta`, rounded up; inf where there is none."""
+        """The smallest epsilon that the function keeps at `delta`, rounded up; inf if none."""
         delta = check_delta(delta)
         if self.real is None or self.simulated is None:
             return 0.0 if self.delta() <= delta else math.inf
         return smallest_common(self.real, self.simulated, max(0.0, delta - _ERROR)) + _ERROR
 
     def guarantee(self, *, delta: float | None = None) -> DistributionalGuarantee:
-        """The promise at `delta`, or (0, smallest delta) where none is given."""
+        """Return the promise at `delta`; without it, at epsilon = 0 with the smallest delta."""
         drawn = (
             f"How often a record changes the output was drawn; the chance of {self.alpha:.3g} that "
             "the bound fails is part of delta.",
@@ -110,7 +111,7 @@ class StableFunction:
 
 
 def stable_promise(changed: float, least: float) -> float:
-    """Theorem 6.2: the epsilon with delta = 0, -log(1 - changed / least), rounded up.
+    """The epsilon of a stable function at delta = 0, -log(1 - changed / least) (Theorem 6.2).
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ def stable_promise(changed: float, least: float) -> float:
     Returns
     -------
     float
-        inf where `changed` isn't below `least`.
+        Rounded up; inf where `changed` isn't below `least`.
 
     Raises
     ------
@@ -154,7 +155,8 @@ def stable_function(
     Parameters
     ----------
     function : callable
-        Of a tuple of counts, one a value, that sum to n or, without a record, to n - 1.
+        A function of a tuple of counts, one for each value, that sum to n or, without a record,
+        to n - 1.
     laws : sequence of scipy.stats or PyMC distributions
         Discrete, on the same finitely many values. The promise extends to all mixtures: an
         adversary may be unsure which law holds (Theorem 5.4).
@@ -163,10 +165,10 @@ def stable_function(
     known_records : int
         How many the adversary knows, whichever they are.
     draws : int, optional
-        Draw that many times in each context, in place of a sum over all counts: for where there
-        are too many. The bound then holds but for a probability `alpha`, which is part of delta.
+        Number of draws in each context, instead of a sum over all counts where there are too many.
+        The bound then fails with probability at most `alpha`, which is part of delta.
     alpha : float
-        In (0, 1).
+        In (0, 1); used with `draws` alone.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """Uniform part of a law on a box, which hides a record in an exact sum.
 
-A law that is at least h everywhere on a box is volume = h |box| parts a uniform record and
-1 - volume parts anything. All that the bounds on sums use of it is that volume, and how wide the
-law's support is beside the box.
+A law whose density is at least h everywhere on a box is a mixture: a uniform record with
+probability volume = h |box|, and anything with probability 1 - volume. The bounds on sums use
+nothing else of it than that volume, and how wide the law's support is relative to the box.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bayesdp.errors import InvalidInput, quoted
 
 @dataclass(frozen=True, slots=True)
 class UniformPart:
-    """A box on which a law is at least a height.
+    """A box on which a law's density is at least a height.
 
     Parameters
     ----------
@@ -27,13 +27,13 @@ class UniformPart:
     height : float
         A lower bound of the density on the box, or of the law's density part.
     support : sequence of (float, float)
-        Bounds on every record in each coordinate; they hold the box.
+        Bounds on every record in each coordinate; they contain the box.
 
     Raises
     ------
     InvalidInput
-        If an interval is empty or unbounded, the box leaves the support, or the law would hold
-        more than 1 in the box.
+        If an interval is empty or unbounded, the box leaves the support, or the box would have a
+        probability above 1.
     """
 
     box: tuple[tuple[float, float], ...]
@@ -44,7 +44,8 @@ class UniformPart:
         box, support = check_intervals("box", self.box), check_intervals("support", self.support)
         if len(box) != len(support):
             raise InvalidInput(
-                f"box has {len(box)} intervals and support {len(support)}; give one a coordinate"
+                f"box has {len(box)} intervals and support {len(support)}; give one for each "
+                "coordinate"
             )
         for (low, high), (least, most) in zip(box, support, strict=True):
             if low < least or high > most:
@@ -61,8 +62,8 @@ class UniformPart:
         object.__setattr__(self, "height", float(self.height))
         if self._raw_volume() > 1 + 1e-12:
             raise InvalidInput(
-                f"a density of at least {self.height} on the box {box} would hold "
-                f"{self._raw_volume():.6g} of the records there; that is more than all of them"
+                f"a density of at least {self.height} on the box {box} would give it the "
+                f"probability {self._raw_volume():.6g}, above 1: lower the height or shrink the box"
             )
 
     @property
@@ -72,7 +73,7 @@ class UniformPart:
 
     @property
     def widths(self) -> tuple[float, ...]:
-        """The support's widths, one a coordinate, where the box's are 1."""
+        """The support's widths, one for each coordinate, in units of the box's widths."""
         pairs = zip(self.box, self.support, strict=True)
         return tuple((most - least) / (high - low) for (low, high), (least, most) in pairs)
 
@@ -88,7 +89,8 @@ def check_intervals(name: str, intervals: Sequence[Any]) -> tuple[tuple[float, f
         pairs = ()
     if not pairs or not all(is_number(end) for pair in pairs for end in pair):
         raise InvalidInput(
-            f"{name} is {quoted(intervals)}; it must be a list of (lower, upper), one a coordinate"
+            f"{name} is {quoted(intervals)}; it must be a list of (lower, upper), one for each "
+            "coordinate"
         )
     for low, high in pairs:
         if not (math.isfinite(low) and math.isfinite(high)):
@@ -98,5 +100,7 @@ def check_intervals(name: str, intervals: Sequence[Any]) -> tuple[tuple[float, f
                 "in the law"
             )
         if not low < high:
-            raise InvalidInput(f"{name} has the interval ({low}, {high}); it must be lower, upper")
+            raise InvalidInput(
+                f"{name} has the interval ({low}, {high}); its lower end must be below its upper"
+            )
     return tuple((float(low), float(high)) for low, high in pairs)

@@ -11,8 +11,8 @@ Definition 5.5) says that one simulator S has, in every context,
 within (epsilon, delta) of each other. For a given epsilon the best delta over all simulators is
 the value of a linear programme: the law of S(alt(X)) in a context is linear in S, and the two
 hockey-stick divergences are largest values of linear functions of it. What is returned is
-attained by a simulator that is returned too, and so is never too small but for rounding; `lower` is
-the programme's own value, which no simulator beats but for the solver's tolerance.
+attained by a simulator that is returned too, and so is too small by rounding at most; `lower` is
+the programme's own value, which no simulator beats by more than the solver's tolerance.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Output = Hashable
 FiniteLaw = Mapping[tuple[Any, Any], float]
 """The probability of each pair (data, what the adversary knows)."""
 Mechanism = Callable[[Any], Any]
-"""Of data: an output, or a mapping of outputs to their probabilities."""
+"""A function of the data: an output, or a mapping of outputs to their probabilities."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ class Best:
     Attributes
     ----------
     epsilon, delta : float
-        Kept by `simulator` in every context.
+        The promise that `simulator` keeps in every context.
     lower : float
-        What no simulator's delta (epsilon, of `smallest_epsilon`) is below, to the solver's
-        tolerance of about 1e-9; of a given simulator, its own.
+        No simulator's delta (from `smallest_epsilon`: epsilon) is below this, up to the solver's
+        tolerance of about 1e-9; for a given simulator, its own.
     simulator : dict
         A law of outputs, as a dict, for each value of alt.
     """
@@ -64,7 +64,7 @@ class Contexts:
     Attributes
     ----------
     outputs : list
-        Of the mechanism, or of the simulator.
+        Outputs of the mechanism, or of the simulator.
     alts : list
         Values of alt.
     keys : list
@@ -74,7 +74,7 @@ class Contexts:
     scrubbed : ndarray, shape (contexts, alts)
         The law of alt(X).
     weight : ndarray, shape (contexts,)
-        Its probability under its law.
+        Each context's probability under its law.
     """
 
     outputs: list[Output]

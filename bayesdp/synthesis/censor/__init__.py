@@ -24,8 +24,8 @@ What is a record, and what is public
 ------------------------------------
 A record is its entries, along the records' axis, of the observed variables and of every `pm.Data`
 and constant as long as the records: its covariates and its group's index are its own, and are
-protected with its answers. Neighbours add, remove or replace one such record, whichever its
-group. Everything else in the model is public and must have been chosen without the data: other
+protected with its answers. Neighbours add, remove or replace one such record, in whatever group.
+Everything else in the model is public and must have been chosen without the data: other
 numbers and constants, the priors, the names and number of the groups (one may be empty), and with
 a name for the records' dimension, `pm.Data` whose dimension has another name. Where a group is what
 should be protected, make groups the records' axis. Under add/remove-one the model must be the one

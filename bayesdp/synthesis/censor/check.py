@@ -1,4 +1,4 @@
-"""Numerical check of what the rules of the graph have proved."""
+"""Numerical check of what the graph's rules have proved."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _POINTS = 3
 def check_terms(tracer: Tracer, terms: Variable) -> None:
     """Replace one record, and reorder all, at random parameters: only its own term may change.
 
-    With a public n, a record may have parameters of its own, so only the first is tried.
+    With a public n, a record may have parameters of its own, so records are only replaced.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def _compiled(
 
 
 def _points(model: Any, random: np.random.Generator) -> list[dict[str, Any]]:
-    """Yield the initial point, moved at random where it is continuous."""
+    """Yield the initial point, shifted at random where it is continuous."""
     start = {name: np.asarray(value) for name, value in model.initial_point().items()}
     return [
         {

@@ -1,7 +1,7 @@
 """Tracing of each record's log-likelihood through a PyMC model's graph.
 
-The record's axis is found by the name of its dimension, or as the first axis. What belongs to a
-record is what has that axis: its entries of the observed variables, and of every `pm.Data` and
+The records' axis is found by the name of its dimension, or as the first axis. A record consists
+of whatever has that axis: its entries of the observed variables, and of every `pm.Data` and
 constant as long as the records. `bayesdp.synthesis.censor.states` says how each record's term is
 shown to be its own.
 """
@@ -190,7 +190,7 @@ class Tracer:
         Raises
         ------
         InvalidInput
-            If some record's can't be shown to be a function of that record alone.
+            If a record's log-likelihood can't be shown to be a function of that record alone.
         """
         each = []
         observed = self.model.observed_RVs
@@ -217,14 +217,14 @@ class Tracer:
         return sum(each[1:], start=each[0])
 
     def checked(self, density: Variable) -> Variable:
-        """Make a density -inf where parameters are out of the likelihood's range for all."""
+        """Make a density -inf where the likelihood forbids the parameters for every record."""
         if not self.conditions:
             return density
         message = "parameters that the likelihood allows"
         return CheckParameterValue(message, True)(density, *self.conditions)
 
     def trace(self, output: Variable) -> State:
-        """Trace a variable's state; those of all it depends on are kept."""
+        """Trace a variable's state; the states of everything it depends on are kept."""
         for node in io_toposort(self.parameters.values(), [output]):
             self._visit(node)
         return self._state(output)
@@ -256,10 +256,10 @@ class Tracer:
             self.rebuilt.update(zip(node.outputs, same.outputs, strict=True))
 
     def _check(self, node: Apply, state: State, term: Any) -> tuple[State, Any]:
-        """Take a check of parameters apart: of all records at once, it would tie them together.
+        """Split a check of parameters, which over all records at once would tie them together.
 
-        What concerns parameters alone is kept for the whole density, as part of the prior. What
-        concerns a record's own parameters makes its own term -inf.
+        A condition on parameters alone is kept for the whole density, as part of the prior. One
+        on a record's own parameters makes that record's term -inf.
         """
         for condition in (part for given in node.inputs[1:] for part in self._parts(given)):
             tested, test = self._state(condition), self.rebuilt.get(condition, condition)
@@ -278,7 +278,7 @@ class Tracer:
         return state, term
 
     def _parts(self, condition: Variable) -> list[Variable]:
-        """Split a condition into those that all must hold, entry by entry."""
+        """Split a condition into conditions that must all hold, entry by entry."""
         op = condition.owner.op if condition.owner else None
         apart = isinstance(op, ScalarFromTensor | MakeVector | All)
         if not apart or self._state(condition).kind is Kind.PUBLIC:

@@ -31,27 +31,27 @@ def censor(
     weights: ArrayLike | None = None,
     record_dim: str | None = None,
 ) -> pm.Model:
-    """Make a model whose posterior draws are each epsilon-DP: the likelihood clipped by record.
+    """Make a model whose posterior draws are each epsilon-DP: every record's likelihood is clipped.
 
     Free variables, their transforms, dims, coords, data and deterministics stay; the observed
     variables become the potential "censored_log_likelihood". One exact draw from the new model's
     posterior is epsilon-DP, k draws cost k times that, and MCMC draws are exact only in the
-    limit. The model and anything computed from it but such draws are for the curator alone.
+    limit. The model, and anything computed from it except such draws, is for the curator alone.
 
     Parameters
     ----------
     model : pm.Model
-        With the confidential records observed in it. It stays as it is.
+        A model in which the confidential records are observed. It isn't changed.
     epsilon : float
         Privacy cost of one draw, positive. The clipping interval is epsilon wide under
         add/remove-one, and epsilon / 2 under replace-one.
     neighbours : {"add_remove", "replace_one"}
-        The relation. A record is its entries of the observed variables and of every `pm.Data` and
+        The relation. A record is its entries in the observed variables and in every `pm.Data` and
         constant as long as the records, its covariates and group's index among them; the groups'
         number and names are public. Replace-one takes the number of records as public.
     center : float, optional
-        The middle of the interval, chosen without the data. Default: 0, and for discrete
-        observed variables, whose log-likelihood is at most 0, the interval ends at 0.
+        The middle of the clipping interval, chosen without the data. Default: 0; for discrete
+        observed variables, whose log-likelihood is at most 0, the interval instead ends at 0.
     weights : array_like, shape (n,), optional
         Each record's non-negative weight: public, or a public function of that record alone.
         Weights fitted to all records break the guarantee.
@@ -72,10 +72,10 @@ def censor(
 
     Notes
     -----
-    That each term is its own record's is proved from the graph, operation by operation, and
-    checked by numbers at random parameters; an operation the rules don't know is refused. That
-    the prior is proper can't be seen in general (a `pm.CustomDist`, a `pm.Potential`) and is
-    assumed. Parameters that the likelihood forbids for every record, as a negative standard
+    That each term depends on its own record alone is proved from the graph, operation by
+    operation, and checked numerically at random parameters; operations without a rule are refused.
+    That the prior is proper can't be verified in general (a `pm.CustomDist`, a `pm.Potential`) and
+    is assumed. Parameters that the likelihood forbids for every record, such as a negative standard
     deviation, stay forbidden. The proof is in the docstring of `bayesdp.synthesis.censor`.
 
     Examples
@@ -122,7 +122,7 @@ def censored(
     weights: ArrayLike | None,
     record_dim: str | None,
 ) -> Censored:
-    """Build the censored model of `censor`, with what was found on the way."""
+    """Build the censored model of `censor`, with its interval and its records' axis."""
     relation = check_relation(neighbours)
     epsilon = check_epsilon(epsilon)
     tracer, terms = traced(model, record_dim, public_n=relation is Neighbours.REPLACE_ONE)

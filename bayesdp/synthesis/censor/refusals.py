@@ -1,4 +1,4 @@
-"""Refusals of `censor` before it looks at the likelihood, each for a reason it can name."""
+"""Refusals of `censor` before the likelihood is traced, each with its reason."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def check_missing(tracer: Tracer) -> None:
 
 
 def nodes_of(outputs: Iterable[Variable]) -> Iterator[Apply]:
-    """List all operations above the outputs, and inside those that are made of others."""
+    """List all operations that lead to the outputs, those inside composite ones too."""
     seen = set()
     for variable in ancestors(outputs):
         node = variable.owner

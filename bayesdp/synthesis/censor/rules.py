@@ -1,4 +1,4 @@
-"""Rules for PyTensor operations: whose records a result is of, given those of its inputs.
+"""Rules for PyTensor operations: how a result depends on records, given how its inputs do.
 
 `bayesdp.synthesis.censor.states` says what the states mean, and why these rules prove that a
 record's term is its own. `bayesdp.synthesis.censor.indexing` has the rules of shapes and indices.
@@ -135,7 +135,7 @@ def _(op: Dot, node: Apply, states: list[State], setting: Setting) -> State:
 
 
 def _product(node: Apply, states: list[State], setting: Setting, batch: int) -> State:
-    """Rule for products: rows of the first matrix, or columns of the second, stay what they are."""
+    """Rule for products: rows of the first matrix, or columns of the second, stay a record's."""
     left, right = (setting.value(state) for state in states)
     if right == PUBLIC and left == records(batch):
         return left

@@ -1,4 +1,4 @@
-"""States of a likelihood graph's variables: what each holds of the records.
+"""States of a likelihood graph's variables: how each depends on the records.
 
 Every variable is in one of these states, from the data down:
 
@@ -56,7 +56,7 @@ COUNT = State(Kind.COUNT)
 
 
 def records(axis: int) -> State:
-    """State of one entry a record along `axis`."""
+    """State of a variable with one entry for each record along `axis`."""
     return State(Kind.RECORDS, axis)
 
 
@@ -76,7 +76,7 @@ class Setting:
     public_n: bool
 
     def value(self, state: State) -> State:
-        """State of a count, shape or place that is used as a value rather than a length."""
+        """State of a count, shape or position that is used as a value rather than a length."""
         if state.kind not in (Kind.COUNT, Kind.SHAPE, Kind.PLACES):
             return state
         if self.public_n:

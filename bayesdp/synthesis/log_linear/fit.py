@@ -1,4 +1,4 @@
-r"""Fit a hierarchical log-linear model to noisy marginals.
+r"""Fit of a hierarchical log-linear model to noisy marginals.
 
 The model's probabilities are exp(sum_j theta_j[cell of marginal j]). For consistent marginals
 iterative proportional fitting finds its maximum likelihood estimate (Bishop, Fienberg and Holland
@@ -34,14 +34,15 @@ def fit_log_linear(
     Parameters
     ----------
     shape : tuple of int
-        Numbers of bins of all columns.
+        Number of bins of each column.
     places : sequence of tuples of int
-        Each marginal's columns.
+        Positions of each marginal's columns.
     tables : sequence of arrays
-        The noisy counts, an axis a column of the marginal, in its order. Negative ones count as 0.
+        The noisy counts, one axis for each column of the marginal, in its order. Negative counts
+        are taken as 0.
     possible : array of bool, optional
-        Which cells aren't structural zeros. The others have probability 0 from the start, and as
-        all steps multiply, to the end.
+        Which cells aren't structural zeros. The others start with probability 0, and keep it, as
+        every step multiplies.
     """
     targets = []
     for part, table in zip(places, tables, strict=True):

@@ -47,26 +47,27 @@ class LogLinearSynthesizer(TableSynthesizer):
         Each marginal's columns: the model's highest interactions, ``[("age", "sex"), ("sex",
         "job")]``. Chosen without the data. Each gets the same part of the budget.
     categories, bounds, bins, outside
-        The columns, as for `DirichletMultinomialSynthesizer`.
+        Declarations of the columns, as for `DirichletMultinomialSynthesizer`.
     noise : {"laplace", "gaussian"}
         Discrete Laplace noise, whose scale grows with the number of marginals, or discrete Gaussian
         noise, whose scale grows with its square root and which needs a delta.
     delta : float
-        Where the promise is stated, in [0, 1).
+        The delta, in [0, 1), at which the promise is stated.
     copies : int
         Number of independent releases of the marginals. One is enough for any number of synthetic
         data sets.
     neighbours : {"add_remove", "replace_one"}
-        The relation that the promise is stated under. Under replace-one the number of records (in
+        The relation under which the promise is stated. Under replace-one the number of records (in
         each group) is public and in the release.
     zeros : sequence of mapping, array of bool, or callable, optional
         Structural zeros, cells where no record can be, by a public rule: as for
-        `DirichletMultinomialSynthesizer`. Counts of such cells alone get no noise, and the model
-        and its records have none there. Data with one are refused, which shows that there is one.
+        `DirichletMultinomialSynthesizer`. Counts of such cells alone get no noise, and neither the
+        model nor its records have any there. Data that have one are refused, and the refusal
+        reveals that.
     groups : sequence of labels, optional
-        All groups there may be. Required for grouped data under add/remove-one, since which groups
-        occur would otherwise depend on the data. A record is in one group, so that the groups
-        together cost what one does; each has a model of its own.
+        All groups that may occur. Required for grouped data under add/remove-one, since the groups
+        released would otherwise depend on the data. A record is in one group, so that the groups
+        together cost as much as one; each has a model of its own.
 
     Raises
     ------
@@ -106,7 +107,7 @@ class LogLinearSynthesizer(TableSynthesizer):
         return tuple(self._like.statistic(tally.counts).tolist())
 
     def mechanisms(self, known: Mapping[Any, Cells]) -> dict[Label, NoisyMarginalsMechanism]:
-        """One mechanism a group, alike but for n."""
+        """One mechanism for each group; they differ in n alone."""
         made = self._like
         return {
             label: made if one.n is None else dataclasses.replace(made, n=one.n)
@@ -124,7 +125,7 @@ class LogLinearSynthesizer(TableSynthesizer):
         Parameters
         ----------
         n : int, or mapping of label to int, optional
-            Not needed: it is the same for any number of records.
+            Not needed: the guarantee is the same for any number of records.
         """
         axes = self._axes()
         sizes = self.sizes(1 if n is None and self.public_n else n)
@@ -133,9 +134,9 @@ class LogLinearSynthesizer(TableSynthesizer):
 
     @staticmethod
     def fitted(release: Release) -> list[NDArray[np.float64]]:
-        """Fit the probabilities of all cells, one table a copy, an axis a column.
+        """Fit the probabilities of all cells: one table for each copy, with one axis a column.
 
-        For groups, take one: `fitted(release["a"])`.
+        With groups, take one of them: `fitted(release["a"])`.
         """
         made = _of_marginals(release.mechanism)
         return [
@@ -147,17 +148,17 @@ class LogLinearSynthesizer(TableSynthesizer):
     def records(
         release: Release, size: int | Mapping[Any, int] | None = None, *, seed: int | None = None
     ) -> list[pd.DataFrame]:
-        """Draw synthetic records from the fitted model, one DataFrame a copy: post-processing.
+        """Draw synthetic records from the fitted model by post-processing, one DataFrame a copy.
 
         Parameters
         ----------
         release : Release
-            By this synthesizer, as drawn or loaded.
+            A release of this synthesizer, as drawn or loaded.
         size : int, or mapping of label to int, optional
-            Records a copy (of each group). Default: the number of confidential ones, where it is
-            public.
+            Records in each copy (of each group). Default: the number of confidential ones, where it
+            is public.
         seed : int, optional
-            Of the draw, which needs no secrecy.
+            Seed of the draws, which need no secrecy.
 
         Raises
         ------
@@ -190,7 +191,7 @@ class LogLinearSynthesizer(TableSynthesizer):
 
     @cached_property
     def _like(self) -> NoisyMarginalsMechanism:
-        """The mechanism of any group, but for its n where that is public."""
+        """The mechanism of any group; where n is public, with a placeholder for it."""
         return NoisyMarginalsMechanism.calibrate(
             epsilon=self.epsilon,
             copies=self.copies,
@@ -211,7 +212,8 @@ class LogLinearSynthesizer(TableSynthesizer):
 def _of_marginals(made: Any) -> NoisyMarginalsMechanism:
     if not isinstance(made, NoisyMarginalsMechanism):
         raise InvalidInput(
-            f"release is of mechanism {quoted(made.name)}; give one of a log-linear synthesizer"
+            f"release is of mechanism {quoted(made.name)}; give a release of a log-linear "
+            "synthesizer"
         )
     return made
 

@@ -71,12 +71,12 @@ def test_another_version_is_refused(tmp_path, monkeypatch):
 def test_strange_folders_are_refused(tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").write_text("years of work")
-    with pytest.raises(bdp.errors.InvalidInput, match="holds other things"):
+    with pytest.raises(bdp.errors.InvalidInput, match="holds other files"):
         study(1).run(tmp_path / "other", client=None)
     assert contents(tmp_path / "other") == {"thesis.tex": b"years of work"}
     with pytest.raises(bdp.errors.InvalidInput, match="doesn't exist"):
         study(1).run(tmp_path / "no" / "such", client=None)
-    with pytest.raises(bdp.errors.InvalidInput, match="which is no folder"):
+    with pytest.raises(bdp.errors.InvalidInput, match="which isn't a folder"):
         study(1).run(tmp_path / "other" / "thesis.tex", client=None)
     with pytest.raises(bdp.errors.InvalidInput, match=r"no readable study\.json"):
         bdp.evaluate.StudyResults.load(tmp_path / "other")
@@ -88,7 +88,7 @@ def test_strange_folders_are_refused(tmp_path):
     ("manifest", "message"),
     [
         ("{", "no readable"),
-        ("[]", "not of a study"),
+        ("[]", "isn't a study's manifest"),
         ('{"kind": "bayesdp study", "version": 9}', "has version 9"),
     ],
 )

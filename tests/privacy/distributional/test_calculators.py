@@ -191,7 +191,7 @@ def test_laws_of_pymc_are_those_of_scipy():
     says, scipys = (D.MAPEstimator(laws).guarantee(300) for laws in (tails, scipy_tails))
     assert says.delta == pytest.approx(scipys.delta, rel=1e-3)
     for laws, match in (
-        ([pm.Poisson.dist(1), pm.Poisson.dist(2)], "without an end"),
+        ([pm.Poisson.dist(1), pm.Poisson.dist(2)], "unbounded support"),
         ([pm.Beta.dist(1, 2), pm.Normal.dist(0, 1)], "quantiles|in common"),
         ([pm.Normal.dist(0, 1, shape=2)] * 2, "2|1 dimensions"),
     ):
@@ -370,7 +370,7 @@ DISCARDED = D.FixedMinusLaplace(9, 1.0, 0.1)
         (lambda: D.MAPEstimator(FAMILY, (1.0, 0.0)), "weights is"),
         (lambda: D.MAPEstimator(FAMILY, ratio=0.5), "ratio is 0.5"),
         (lambda: D.MAPEstimator([stats.norm(0, 1), stats.norm(1, 1)]), "without bound"),
-        (lambda: D.MAPEstimator([stats.poisson(2), stats.poisson(3)]), "without an end"),
+        (lambda: D.MAPEstimator([stats.poisson(2), stats.poisson(3)]), "unbounded support"),
         (lambda: D.MAPEstimator([stats.uniform(0, 1), stats.uniform(0, 2)]), "in common"),
         (lambda: D.MAPEstimator([stats.bernoulli(0.5), stats.norm()]), "all discrete"),
         (lambda: D.MAPEstimator([stats.truncnorm(-1, 1), stats.truncnorm(-1.5, 0.5, loc=0.5)],
@@ -380,7 +380,7 @@ DISCARDED = D.FixedMinusLaplace(9, 1.0, 0.1)
         (lambda: D.MAPEstimator(FAMILY).guarantee(5, least_probability=0.6), "least_probability"),
         (lambda: D.MAPEstimator(FAMILY).estimate([2.0]), "outside"),
         (lambda: D.MAPEstimator(FAMILY).estimate([]), "not empty"),
-        (lambda: D.stable_function(majority, [stats.poisson(1)], 5), "without an end"),
+        (lambda: D.stable_function(majority, [stats.poisson(1)], 5), "unbounded support"),
         (lambda: D.stable_function(majority, [stats.norm()], 5), "discrete"),
         (lambda: D.stable_function(majority, FAMILY, 5, known_records=5), "known_records is 5"),
         (lambda: D.stable_function(majority, [stats.randint(0, 30)], 50), "too many"),

@@ -77,7 +77,7 @@ def test_bad_fields(changes, match):
         (lambda: D.LawClass("a", (("x", math.inf),)), "finite"),
         (lambda: D.LawClass("a", (("x", object()),)), "parameters is"),
         (lambda: D.LawClass("a", ("x",)), "pairs"),
-        (lambda: D.LawClass("a", (("x", 1), ("x", 2))), "each once"),
+        (lambda: D.LawClass("a", (("x", 1), ("x", 2))), "appear only once"),
     ],
 )
 def test_bad_classes(call, match):

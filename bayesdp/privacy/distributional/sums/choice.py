@@ -96,13 +96,14 @@ def best_bound(
     n : int
         The number of records.
     law : RecordLaw
-        Of each record.
+        The law of each record.
     delta : float
         In (0, 1).
     known_records : int
         How many the adversary may know.
     as_published : bool
-        Whether by Groce's delta (Theorem 6.6, Corollary 6.2) rather than what the proof needs.
+        Whether to take Groce's delta (Theorem 6.6, Corollary 6.2) instead of the smaller one that
+        the proof gives.
 
     Returns
     -------
@@ -118,7 +119,10 @@ def best_bound(
     delta = check_delta(delta)
     search = _Search(n - check_known_records(known_records, n), as_published)
     if delta == 0:
-        raise InvalidInput("delta is 0; an exact sum's supports differ, so that it must be above 0")
+        raise InvalidInput(
+            "delta is 0; it must be above 0, as the exact sums of neighbouring data have "
+            "different supports"
+        )
     part, r = _roughly(search, law.parts(), delta)
     bounds = [b for b in (search.at_delta(part, r, delta),) if b]
     if part.volume < 1 or len(part.widths) > 1:
@@ -135,7 +139,7 @@ def best_bound(
     if not bounds:
         raise InvalidInput(
             f"delta is {delta}, which no choice of the bound reaches with {search.rest} unknown "
-            "records of this law; allow a larger delta, or have more records"
+            "records of this law; allow a larger delta, or use more records"
         )
     return min(bounds, key=lambda b: b.epsilon)
 
@@ -148,14 +152,14 @@ def best_bound_at_epsilon(
     Parameters
     ----------
     n, law, known_records, as_published
-        As `best_bound` takes them.
+        As for `best_bound`.
     epsilon : float
         Positive.
 
     Raises
     ------
     InvalidInput
-        As `best_bound`.
+        If no choice reaches the target, or an argument is out of its range.
     """
     epsilon = check_epsilon(epsilon)
 

@@ -32,25 +32,26 @@ def sum_guarantee(
     epsilon: float | None = None,
     definition: Definition = Definition.DISTRIBUTIONAL,
 ) -> DistributionalGuarantee:
-    """The promise of an exact sum of n records.
+    """Return the promise of an exact sum of n records.
 
     Parameters
     ----------
     n : int
-        How many records there are; public.
+        Number of records; public.
     law : RecordLaw
-        Of each: `Uniform`, `TopCodedNormal` or `BoundedLaw`.
+        The law of each record: `Uniform`, `TopCodedNormal` or `BoundedLaw`.
     known_records : int
         How many the adversary may know, below n.
     delta, epsilon : float
-        One of them: the other is found.
+        Give one of them: the smallest value of the other is found.
     definition : Definition
-        DISTRIBUTIONAL (a record in the sum or not) or NOISELESS (one value of it or another).
+        DISTRIBUTIONAL (a record is in the sum or not) or NOISELESS (a record has one value or
+        another).
 
     Returns
     -------
     DistributionalGuarantee
-        Conditional on what it lists.
+        Conditional on the assumptions that it lists.
 
     Raises
     ------
@@ -68,7 +69,7 @@ def sum_guarantee(
         if math.isinf(epsilon):
             raise InvalidInput(
                 f"delta is {delta}, and no epsilon is enough with {profile.others} unknown records "
-                "beside one; allow a larger delta, have more records, or add noise"
+                "beside one; allow a larger delta, use more records, or add noise"
             )
     else:
         epsilon = check_epsilon(epsilon)  # type: ignore[arg-type]

@@ -37,7 +37,7 @@ def mixture_delta(
     share : float
         v, in (0, 1].
     blocks : int
-        How many cuts; more are tighter and slower.
+        Number of cuts; more make the sum tighter and slower.
     """
     if share >= 1:
         return divergence(records)

@@ -60,12 +60,12 @@ class SumProfile:
     Parameters
     ----------
     n : int
-        The number of records, public.
+        Number of records; public.
     law : RecordLaw
-        Of each record: `Uniform`, `TopCodedNormal` or `BoundedLaw`.
+        The law of each record: `Uniform`, `TopCodedNormal` or `BoundedLaw`.
     known_records : int
-        How many of the others the adversary may know, at most n - 1; which doesn't depend on the
-        values of the rest.
+        How many of the others the adversary may know, at most n - 1; which of them doesn't depend
+        on the values of the rest.
     definition : Definition
         DISTRIBUTIONAL or NOISELESS.
 
@@ -216,20 +216,20 @@ def simulator_floor(profile: SumProfile, delta: float) -> float:
     """An epsilon below which no simulator keeps delta, for uniform records of one coordinate.
 
     If F given either value of a record is within (epsilon, delta) of the same simulator, the two
-    are within (2 epsilon, (1 + exp(epsilon)) delta) of each other; and how far apart these are is
-    known exactly. Its gap to `profile.epsilon(delta)` is all that a better simulator could gain.
+    are within (2 epsilon, (1 + exp(epsilon)) delta) of each other; and how far apart the two are is
+    known exactly. A better simulator could gain at most the gap to `profile.epsilon(delta)`.
 
     Parameters
     ----------
     profile : SumProfile
-        Of uniform records of one coordinate.
+        The profile for uniform records of one coordinate.
     delta : float
         In (0, 1).
 
     Raises
     ------
     InvalidInput
-        If the profile is of other records.
+        If the profile is for records of another law.
     """
     delta, part = check_share("delta", delta), profile.law.parts()[0]
     if len(part.box) > 1 or part.volume < 1:

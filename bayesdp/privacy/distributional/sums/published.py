@@ -1,4 +1,4 @@
-r"""Bounds (epsilon, delta) on an exact sum as Groce (2014) states them, and argued more tightly.
+r"""Bounds (epsilon, delta) on an exact sum as Groce (2014) states them, and tighter ones.
 
 Theorems 6.6 and 6.7 and Corollary 6.2: n independent records of d coordinates from a law that is
 at least a height on a box; v is the law's uniform share there, w_j the support's widths where the
@@ -69,9 +69,9 @@ class SumBound:
     a : tuple of float
         Where the tails are cut, shape (d,).
     hidden : int
-        m: how many records of the uniform part are counted on.
+        m: the number of records from the uniform part that the bound relies on.
     part : UniformPart or None
-        The part of the law that was used; None where it is uniform altogether.
+        The part of the law that was used; None where the whole law is uniform.
     """
 
     epsilon: float
@@ -82,9 +82,9 @@ class SumBound:
 
 
 def published_uniform(n: int, a: float) -> SumBound:
-    """Theorem 6.6: n uniform records; epsilon = log f_{n-1}(a - .5) / f_{n-1}(a - 1).
+    """The bound on a sum of n uniform records as Groce states it (Theorem 6.6).
 
-    delta = F_{n-1}(a - .5) + F_{n-1}(a).
+    epsilon = log f_{n-1}(a - .5) / f_{n-1}(a - 1) and delta = F_{n-1}(a - .5) + F_{n-1}(a).
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def published_uniform(n: int, a: float) -> SumBound:
 
 
 def tight_uniform(n: int, a: float) -> SumBound:
-    """Theorem 6.6 with delta = F_{n-1}(a - 1) + F_{n-1}(a), which its proof gives too.
+    """The bound of Theorem 6.6 with the delta that its proof gives: F_{n-1}(a - 1) + F_{n-1}(a).
 
     The tails hold F(a - c) + F(a - 1 + c), which is largest at c = 0 and 1, as F is convex there.
     """
@@ -112,7 +112,7 @@ def tight_uniform(n: int, a: float) -> SumBound:
 def published(
     n: int, part: UniformPart, a: float | Sequence[float], r: float, *, known_records: int = 0
 ) -> SumBound:
-    """Corollary 6.2, with n in its last exponent, and 6.3: see the module.
+    """The bound of Groce's Corollaries 6.2, with n in its last exponent, and 6.3; see the module.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def published(
     a : float or sequence of float
         Where the tails are cut, in each coordinate, from w_j/2 to (m - 1)/2.
     r : float
-        In (0, 1]: the part counted on of the expected number of uniform records.
+        In (0, 1]: the fraction of the expected number of uniform records that is relied on.
     known_records : int
         How many the adversary may know.
 
@@ -142,7 +142,7 @@ def published(
 def tight(
     n: int, part: UniformPart, a: float | Sequence[float], r: float, *, known_records: int = 0
 ) -> SumBound:
-    """Corollaries 6.2 and 6.3 from the same tails, with no more delta than their proof needs."""
+    """The bound of Corollaries 6.2 and 6.3 with no more delta than their proof needs."""
     rest, hidden, cuts = _checked(n, part, a, r, known_records)
     epsilon, tails = _cut(hidden - 1, cuts, part.widths, -1.0)
     return SumBound(epsilon, tails + too_few(rest, part.volume, hidden), cuts, hidden, part)
@@ -156,7 +156,7 @@ def too_few(n: int, share: float, hidden: int) -> float:
 def _uniform(n: int, a: float, lower: float) -> SumBound:
     n = check_at_least_one("n", n)
     if n < 2:
-        raise InvalidInput("n is 1; the sum of one record is that record. Have at least 2")
+        raise InvalidInput("n is 1; it must be at least 2: the sum of one record is that record")
     a = check_position("a", a)
     if not 1 <= a <= n / 2:
         raise InvalidInput(f"a is {a}; it must be from 1 to n/2 = {n / 2}")
@@ -189,8 +189,8 @@ def _checked(
     hidden = math.ceil(r * part.volume * rest)
     if hidden < 2:
         raise InvalidInput(
-            f"of {rest} unknown records {hidden} would be counted on as uniform; at least 2 are "
-            "needed: have more records, or a larger box"
+            f"the bound would rely on {hidden} uniform records among {rest} unknown ones, and "
+            "needs at least 2: use more records, or a larger box"
         )
     given = tuple(a) if isinstance(a, Sequence) else (a,) * len(part.widths)
     cuts = tuple(check_position("a", each) for each in given)

@@ -1,7 +1,7 @@
 r"""Exact privacy profiles of a sum of uniform numbers against itself shifted.
 
 P is the law of a sum of k uniform numbers, with density f and distribution F, and Q that of the
-same moved by s > 0. log f(y) / f(y - s) decreases, as f is log-concave, so that the set S that
+sum shifted by s > 0. log f(y) / f(y - s) decreases, as f is log-concave, so that the set S that
 tells P from Q best is a half-line, and
 
     sup_S P(S) - exp(epsilon) Q(S) = F(t) - exp(epsilon) F(t - s),  log f(t) / f(t - s) = epsilon.

@@ -42,7 +42,7 @@ _LEAST = 0.02  # of the range: no half-line is sought that ends further left
 
 @dataclass(frozen=True)
 class _Tilted:
-    """The tail of a sum of `count` steps about one place.
+    """The tail of a sum of `count` steps around one value.
 
     Attributes
     ----------
@@ -51,15 +51,16 @@ class _Tilted:
     law : ndarray
         exp(tilt (j - centre)) Pr[sum = j] / scale, shape (L,).
     tilt, log_scale, centre, width : float
-        The tilt, negative for a left tail; log of scale; where it has its mean and its deviation.
+        The tilt, negative for a left tail; log of scale; the tilted law's mean and standard
+        deviation.
     error : float
-        Of each element of `law`, absolute.
+        Bound on the absolute error of each element of `law`.
     relative : float
-        Of Pr[sum = j] by the rounding of the q_j, relative.
+        Bound on the relative error of Pr[sum = j] that is due to the rounding of the q_j.
     start : int
         Where sums over the left tail begin.
     log_rest : float
-        Of a bound on Pr[sum < start].
+        Log of a bound on Pr[sum < start].
     """
 
     first: int
@@ -84,7 +85,7 @@ def steps_delta(epsilon: float, steps: tuple[float, ...], cells: int, count: int
     steps : tuple of float
         q_j, log-concave and positive, shape (C,); their sum doesn't matter.
     cells : int
-        By how many cells the law is moved.
+        By how many cells the law is shifted.
     count : int
         k.
     """
