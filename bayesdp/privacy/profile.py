@@ -48,12 +48,15 @@ class Profile:
         the neighbour can't give.
     why : str
         Why there is no better promise, for a reader; empty where there is nothing to say.
+    inverse : callable, optional
+        epsilon at a positive delta, where it is found otherwise than as a root of `divergence`.
     """
 
     divergence: Callable[[float], float]
     pure_epsilon: float
     limit: float = 0.0
     why: str = ""
+    inverse: Callable[[float], float] | None = None
 
     def delta(self, epsilon: float) -> float:
         """The tight delta at epsilon in [0, inf], rounded up."""
@@ -69,6 +72,8 @@ class Profile:
             return self.pure_epsilon
         if delta < round_up(self.limit):
             return math.inf
+        if self.inverse is not None:
+            return min(self.pure_epsilon, self.inverse(delta))
         return smallest_satisfying(
             self.delta,
             delta,

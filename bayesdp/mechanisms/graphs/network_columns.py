@@ -65,8 +65,8 @@ def check_on_nodes(what: str, graph: Any, nodes: int, directed: bool) -> Network
     if (network.n, network.directed) != (nodes, directed):
         kinds = {True: "directed", False: "undirected"}
         raise InvalidInput(
-            f"{what} has {network.n} nodes and is {kinds[network.directed]}; this mechanism is for "
-            f"{nodes} nodes, {kinds[directed]}"
+            f"{what} isn't one of this mechanism's: it has {network.n} nodes and is "
+            f"{kinds[network.directed]}; this mechanism is for {nodes} nodes, {kinds[directed]}"
         )
     return network
 
