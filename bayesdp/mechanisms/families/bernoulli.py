@@ -22,6 +22,7 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
 from bayesdp.mechanisms.counts.count import Count, check_count, column_of
 from bayesdp.mechanisms.families.base import Floats, NoisyStatistic, Number, Sums
+from bayesdp.mechanisms.families.copies_space import Copies
 from bayesdp.mechanisms.families.count_laws import bernoulli_law, counts_law
 from bayesdp.mechanisms.randomness import generator
 
@@ -110,6 +111,10 @@ class Bernoulli:
             alone = [(Count(0, k), Count(j, k + 1)) for k in (0, 5) for j in (0, 1)]
             return [*alone, (Count(5, 5), Count(5, 6)), (Count(5, 5), Count(6, 6))]
         return [(Count(x, n), Count(x + 1, n)) for x in sorted({0, n // 2, n - 1}) if x < n]
+
+    def space(self, size: int) -> Copies:
+        """The copies of `size` records that there may be."""
+        return Copies(self, size)
 
     def outputs(self, size: int) -> NDArray[np.int64] | None:
         """List the outputs 0..size, where they are at most a million."""

@@ -25,6 +25,7 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate.categorical_outputs import all_counts
 from bayesdp.mechanisms.counts.count import column_of
 from bayesdp.mechanisms.families.base import Floats, NoisyStatistic, Number, Sums
+from bayesdp.mechanisms.families.copies_space import Copies
 from bayesdp.mechanisms.families.count_laws import counts_law
 from bayesdp.mechanisms.randomness import generator
 
@@ -140,6 +141,10 @@ class Categorical:
                 one[-1] += 1
             worst.append((tuple(one), tuple(other)))
         return worst
+
+    def space(self, size: int) -> Copies:
+        """The copies of `size` records that there may be."""
+        return Copies(self, size)
 
     def outputs(self, size: int) -> NDArray[np.int64] | None:
         """List all counts with sum `size`, where they are at most 100,000."""
