@@ -36,12 +36,16 @@ class Several(OutputSpace):
 
     def check(self, output: Any) -> tuple[Any, ...]:
         """Return the output as a tuple of the inner space's, or raise InvalidInput."""
-        if np.ndim(output) == 0 or len(output) != self.count:
+        try:
+            each = list(output)
+        except TypeError:  # not a sequence
+            each = []
+        if len(each) != self.count:
             raise InvalidInput(
                 f"the output isn't {self.limit} = {self.count} copies; this mechanism releases so "
                 "many together"
             )
-        return tuple(self.inner.check(each) for each in output)
+        return tuple(map(self.inner.check, each))
 
     def records(self, output: Sequence[Any]) -> NDArray[Any]:
         """Records of all, a structured array: the column, and `value` or the columns of each."""
