@@ -15,47 +15,32 @@ from bayesdp.core.outputs import OutputSpace
 from bayesdp.errors import InvalidInput, quoted
 
 
-class Column(Protocol):
-    """Protocol of a column of records, which are numbers in an output, and may be shown as labels.
-
-    Where a method takes numbers they are an array, one a record.
-    """
+class Labels(Protocol):
+    """Protocol of a column's labels, which an output has as their numbers from 0."""
 
     @property
-    def name(self) -> str:
-        """Name of the column."""
+    def labels(self) -> NDArray[Any]:
+        """The labels, in the order of their numbers."""
 
-    @property
-    def kind(self) -> str:
-        """Kind of its values in words, for a message."""
-
-    @property
-    def whole(self) -> bool:
-        """Whether an output has them as integers, or else as floats."""
-
-    def good(self, numbers: NDArray[Any]) -> NDArray[np.bool_]:
-        """Tell which numbers a record may have."""
-
-    def shown(self, numbers: NDArray[Any]) -> NDArray[Any]:
-        """Show numbers as a table has them."""
-
-    def read(self, shown: Any) -> NDArray[Any]:
-        """Read numbers from what is shown, or raise InvalidInput."""
+    def bins(self, column: Any, *, clamp: bool) -> NDArray[np.int64]:
+        """Find the numbers of labels, or raise InvalidInput."""
 
 
 @dataclass(frozen=True, slots=True)
-class NumberColumn:
-    """A column of numbers within bounds.
+class Column:
+    """A column of numbers within bounds, or of labels.
 
     Attributes
     ----------
     name : str
     low, high : float
-        Bounds of floats.
+        Bounds of floats, or of labels' numbers.
     ends : bool
         Whether the bounds themselves are among them.
     whole : bool
         Whether they are any integers of 64 bits instead.
+    axis : Labels or None
+        What the numbers are of, where they are labels'.
     """
 
     name: str = "value"
@@ -63,6 +48,7 @@ class NumberColumn:
     high: float = math.inf
     ends: bool = True
     whole: bool = False
+    axis: Labels | None = None
 
     @property
     def kind(self) -> str:
@@ -71,26 +57,31 @@ class NumberColumn:
             return "whole numbers"
         if math.isinf(self.low) and math.isinf(self.high):
             return "numbers"
-        between = f"from {self.low} to {self.high}"
-        return f"numbers {between}" + ("" if self.ends else ", both excluded")
+        what = "numbers" if self.axis is None else "labels' numbers"
+        return f"{what} from {self.low} to {self.high}{'' if self.ends else ', both excluded'}"
 
-    def good(self, numbers: NDArray[Any]) -> NDArray[np.bool_]:
-        """Tell which numbers a record may have; NaN is none."""
+    def good(self, numbers: NDArray[Any]) -> bool:
+        """Tell whether records may have all of these numbers; NaN is none."""
         if numbers.dtype.kind not in ("iu" if self.whole else "iuf"):
-            return np.zeros(numbers.shape, dtype=bool)
+            return False
         if self.whole:
-            return np.asarray(numbers == numbers.astype(np.int64))
+            return bool(np.all(numbers == numbers.astype(np.int64)))
+        inside = (numbers >= self.low) & (numbers <= self.high)
         if not self.ends:
-            return np.asarray((numbers > self.low) & (numbers < self.high))
-        return np.asarray((numbers >= self.low) & (numbers <= self.high))
+            inside &= (numbers != self.low) & (numbers != self.high)
+        return bool(np.all(inside)) and (
+            self.axis is None or bool(np.all(numbers == np.floor(numbers)))
+        )
 
-    def shown(self, numbers: NDArray[Any]) -> NDArray[Any]:
-        """Return the numbers."""
-        return numbers
+    def shown(self, numbers: Any) -> NDArray[Any]:
+        """Show numbers as a table has them."""
+        shown = np.asarray(numbers, dtype=np.int64 if self.whole else np.float64)
+        return shown if self.axis is None else self.axis.labels[shown.astype(np.int64)]
 
     def read(self, shown: Any) -> NDArray[Any]:
-        """Return the numbers as an array."""
-        return np.asarray(shown)
+        """Read numbers from what is shown, or raise InvalidInput."""
+        column = np.asarray(shown)
+        return column if self.axis is None else self.axis.bins(column, clamp=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +113,7 @@ class Records(OutputSpace):
                 f"{self.size} {'records, a number each' if self.alone else rows}"
             )
         for column, part in zip(self.columns, parts, strict=True):
-            if not np.all(column.good(part)):
+            if not column.good(part):
                 raise InvalidInput(
                     f"output has a {quoted(column.name)} that isn't of that kind: this mechanism "
                     f"releases {column.kind}"
@@ -179,9 +170,7 @@ class Records(OutputSpace):
         parts: Any = [rows] if self.alone else zip(*rows, strict=True)
         parts = list(parts) or [()] * len(self.columns)
         return {
-            column.name: column.shown(
-                np.asarray(part, dtype=np.int64 if column.whole else np.float64)
-            )
+            column.name: column.shown(part)
             for column, part in zip(self.columns, parts, strict=True)
         }
 

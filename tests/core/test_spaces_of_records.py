@@ -9,11 +9,11 @@ import pytest
 import bayesdp as bdp
 from bayesdp.core.answers_space import Answers
 from bayesdp.core.outputs import OutputSpace, WholeNumbers
-from bayesdp.core.records_space import NumberColumn, Records
+from bayesdp.core.records_space import Column, Records
 from bayesdp.core.several_space import Several
 
-ALONE = Records(2, (NumberColumn(low=0.0, high=1.0, ends=False),), alone=True)
-MIXED = Records(2, (NumberColumn("x", -1.0, 4.0), NumberColumn("k", whole=True)))
+ALONE = Records(2, (Column(low=0.0, high=1.0, ends=False),), alone=True)
+MIXED = Records(2, (Column("x", -1.0, 4.0), Column("k", whole=True)))
 ANSWERS = Answers(2, 3)
 NESTED = Several(ALONE, 3)
 OUTPUTS: list[tuple[OutputSpace, list[Any]]] = [

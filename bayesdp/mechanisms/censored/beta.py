@@ -54,7 +54,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import as_float, check_at_least_one
-from bayesdp.core.records_space import NumberColumn, Records
+from bayesdp.core.records_space import Column, Records
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
@@ -283,4 +283,4 @@ class CensoredBetaMechanism(Mechanism):
     @property
     def space(self) -> Records:
         """Synthetic records in (0, 1), sorted."""
-        return Records(self.size, (NumberColumn(low=0.0, high=1.0, ends=False),), alone=True)
+        return Records(self.size, (Column(low=0.0, high=1.0, ends=False),), alone=True)

@@ -34,7 +34,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from bayesdp.checks import as_float, check_at_least_one, keep, plain
-from bayesdp.core.records_space import NumberColumn, Records
+from bayesdp.core.records_space import Column, Records
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
@@ -182,10 +182,6 @@ class CensoredPosteriorMechanism(Mechanism):
         return (*drawn, *_ASSUMPTIONS, PUBLIC_N if self.n else _SOME)
 
     def check_statistic(self, statistic: Any) -> NoReturn:
-        """Raise InvalidInput: there is no statistic, as the records are in the model."""
-        self.release(statistic)
-
-    def release(self, statistic: Any, copies: int = 1) -> NoReturn:
         """Raise InvalidInput: the mechanism alone doesn't have the model to draw from."""
         raise InvalidInput(
             "mechanism 'censored_posterior' draws with its model: use "
@@ -211,7 +207,7 @@ class CensoredPosteriorMechanism(Mechanism):
     def space(self) -> Records:
         """Tables of the synthetic records' columns."""
         whole = {"integer": True, "number": False}
-        made = tuple(NumberColumn(name, whole=whole[kind]) for name, kind in self.columns)
+        made = tuple(Column(name, whole=whole[kind]) for name, kind in self.columns)
         return Records(self.size, made)
 
 

@@ -51,7 +51,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
-from bayesdp.core.records_space import NumberColumn, Records
+from bayesdp.core.records_space import Column, Records
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.count import column_of
 from bayesdp.mechanisms.families.base import Floats, NoisyStatistic, Number, Sums, check_interval
@@ -258,7 +258,7 @@ class Gaussian:
     def space(self, size: int) -> Records:
         """Synthetic records within the bounds, sorted."""
         low, high = self.bounds
-        return Records(size, (NumberColumn(low=low, high=high),), alone=True)
+        return Records(size, (Column(low=low, high=high),), alone=True)
 
 
 def _number(

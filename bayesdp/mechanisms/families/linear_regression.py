@@ -48,7 +48,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.core.records_space import NumberColumn, Records
+from bayesdp.core.records_space import Column, Records
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.families import regression_fields
 from bayesdp.mechanisms.families.base import Floats, NoisyStatistic, Number, Sums
@@ -228,4 +228,4 @@ class LinearRegression:
 
     def space(self, size: int) -> Records:
         """Synthetic records within the columns' bounds, sorted."""
-        return Records(size, tuple(NumberColumn(name, *ends) for name, ends in self.bounds))
+        return Records(size, tuple(Column(name, *ends) for name, ends in self.bounds))

@@ -102,13 +102,17 @@ class NestedModipsMechanism(Mechanism):
         """Return the statistic if it is a single one of the family's, else raise."""
         return self.sbs.check_statistic(statistic)
 
-    def draw(self, statistic: Any, copies: int) -> NDArray[Any]:
+    def check_statistics(self, statistic: Any) -> NDArray[Any]:
+        """Return a single statistic's numbers, or raise InvalidInput."""
+        return self.sbs.check_statistics(self.check_statistic(statistic))
+
+    def draw(self, statistic: NDArray[Any], copies: int) -> NDArray[Any]:
         """Draw copies from the secure generator: as many statistics, each with its own noise.
 
         Of shape (copies, draws), and then that of one copy.
         """
-        noisy = self.sbs.noisy(self.sbs.check_statistics(statistic), copies)
-        return self.sbs.family.draw(np.repeat(noisy[:, None], self.draws, axis=1), self.sbs)
+        noisy = np.repeat(self.sbs.noisy(statistic, copies)[:, None], self.draws, axis=1)
+        return self.sbs.family.draw(noisy, self.sbs)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
         """Log Pr[output | statistic] of binary records with a public n, vectorised over both.

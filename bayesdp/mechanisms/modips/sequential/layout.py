@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.core.records_space import NumberColumn
+from bayesdp.core.records_space import Column
 from bayesdp.errors import InvalidInput, kind_of, quoted
 from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.families.base import Floats
@@ -20,48 +20,6 @@ from bayesdp.mechanisms.modips.sequential.steps import CategoricalColumns, Numer
 
 _MOST_NUMBERS = 10**6  # of one step, so that they fit in memory
 _KINDS: dict[Any, Any] = {"categorical": CategoricalColumns, "numeric": NumericColumns}
-
-
-@dataclass(frozen=True, slots=True)
-class LabelColumn:
-    """A column of labels, which an output has as their numbers from 0, in floats.
-
-    Attributes
-    ----------
-    axis : Axis
-    """
-
-    axis: Axis
-    whole: ClassVar[bool] = False
-
-    @property
-    def name(self) -> str:
-        """Name of the column."""
-        return self.axis.name
-
-    @property
-    def high(self) -> int:
-        """Number of the last label."""
-        return self.axis.size - 1
-
-    @property
-    def kind(self) -> str:
-        """Kind of its values in words, for a message."""
-        return f"numbers of labels, from 0 to {self.high}"
-
-    def good(self, numbers: NDArray[Any]) -> NDArray[np.bool_]:
-        """Tell which numbers are labels'."""
-        if numbers.dtype.kind not in "iuf":
-            return np.zeros(numbers.shape, dtype=bool)
-        return np.asarray((numbers >= 0) & (numbers <= self.high) & (numbers == np.floor(numbers)))
-
-    def shown(self, numbers: NDArray[Any]) -> NDArray[Any]:
-        """Show the labels of these numbers."""
-        return self.axis.labels[numbers.astype(np.int64)]
-
-    def read(self, shown: Any) -> NDArray[Any]:
-        """Find the labels' numbers, or raise InvalidInput."""
-        return self.axis.bins(np.asarray(shown), clamp=False)
 
 
 @dataclass(frozen=True)
@@ -94,11 +52,11 @@ class Layout:
         return tuple(Axis(name, categories=labels) for name, labels in self.step.columns)
 
     @property
-    def columns(self) -> list[LabelColumn | NumberColumn]:
+    def columns(self) -> list[Column]:
         """The step's own columns in a copy."""
         if isinstance(self.step, NumericColumns):
-            return [NumberColumn(name, *ends) for name, ends in self.step.columns]
-        return [LabelColumn(axis) for axis in self.axes]
+            return [Column(name, *ends) for name, ends in self.step.columns]
+        return [Column(axis.name, 0, axis.size - 1, axis=axis) for axis in self.axes]
 
     @property
     def measured(self) -> tuple[str, ...]:

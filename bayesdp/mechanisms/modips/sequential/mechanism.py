@@ -61,7 +61,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta, check_flag, check_one_of
-from bayesdp.core.records_space import NumberColumn, Records
+from bayesdp.core.records_space import Column, Records
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
@@ -81,12 +81,7 @@ from bayesdp.mechanisms.modips.sequential.counts import (
     statistic_of,
     sums_of_columns,
 )
-from bayesdp.mechanisms.modips.sequential.layout import (
-    LabelColumn,
-    Layout,
-    check_steps,
-    layouts_of,
-)
+from bayesdp.mechanisms.modips.sequential.layout import Layout, check_steps, layouts_of
 from bayesdp.mechanisms.modips.sequential.steps import Step
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.fields import check_each_positive
@@ -334,10 +329,10 @@ class SequentialModipsMechanism(Mechanism):
                 )
         return x.astype(np.float64)
 
-    def noisy(self, statistic: Any, copies: int) -> list[NDArray[Any]]:
+    def noisy(self, statistic: Floats, copies: int) -> list[NDArray[Any]]:
         """Draw T* of each step, shape (copies, cells, numbers); confidential no more."""
         drawn = []
-        for j, x in enumerate(split(self.layouts, self.check_statistic(statistic), self.n)):
+        for j, x in enumerate(split(self.layouts, statistic, self.n)):
             parts = self.parts(j)
             if self.layouts[j].axes:
                 drawn.append(parts[0].release(x, copies))
@@ -346,7 +341,7 @@ class SequentialModipsMechanism(Mechanism):
                 drawn.append(np.stack(each, axis=-1))
         return drawn
 
-    def draw(self, statistic: Any, copies: int) -> Floats:
+    def draw(self, statistic: Floats, copies: int) -> Floats:
         """Draw copies from the secure generator, with noise of their own.
 
         Of shape (copies, size, columns); labels are their numbers in the steps' order.
@@ -375,8 +370,7 @@ class SequentialModipsMechanism(Mechanism):
         columns = self._columns
         others = 4 if self.n is None else self.n - 1
         usual = {
-            each.name: each.low / 2 + each.high / 2 if isinstance(each, NumberColumn) else 0
-            for each in columns
+            each.name: each.low / 2 + each.high / 2 if each.axis is None else 0 for each in columns
         }
         far = {each.name: each.high for each in columns}
         ends = []
@@ -395,5 +389,5 @@ class SequentialModipsMechanism(Mechanism):
         return Records(self.size, self._columns)
 
     @property
-    def _columns(self) -> tuple[LabelColumn | NumberColumn, ...]:
+    def _columns(self) -> tuple[Column, ...]:
         return tuple(column for layout in self.layouts for column in layout.columns)
