@@ -142,13 +142,14 @@ def composed_delta(parts: Parts, epsilon: float) -> float:
     epsilon = max(epsilon - _lost(parts), 0.0)
     if epsilon >= math.fsum(count * float(np.max(law.losses)) for law, count in parts):
         return infinite
-    delta = max(_renyi_delta(parts, epsilon), math.ulp(0.0))
+    asked, delta = max(_renyi_delta(parts, epsilon), math.ulp(0.0)), 1.0
     for _ in range(_TILTS):
-        theta, _ = _best_tilt(parts, delta)
+        theta, _ = _best_tilt(parts, asked)
         found = _Tilted.sum_of(parts, theta, _grid(parts, theta)).delta(epsilon)
-        delta, last = min(delta, found), delta
-        if delta > last * (1 - 1e-6):
+        delta, near = min(delta, found), found > asked * (1 - 1e-6)
+        if near:
             break
+        asked = max(found, math.ulp(0.0))
     return min(1.0, infinite + delta)
 
 
