@@ -225,6 +225,11 @@ class Mechanism:
         raise NotImplementedError
 
     @property
+    def tractable(self) -> bool:
+        """True if outputs have a law that can be computed; else there is no use in listing them."""
+        return True
+
+    @property
     def views(self) -> tuple[View, ...]:
         """The laws of outputs that models read, by kind of statistic; see `core.views`."""
         return ()
@@ -241,8 +246,8 @@ class Mechanism:
         raise NotImplementedError
 
     def outputs(self) -> NDArray[Any] | None:
-        """All outputs, where they can be listed."""
-        return self.space.every()
+        """All outputs, where they can be listed and have a law."""
+        return self.space.every() if self.tractable else None
 
     def check_output(self, output: Any) -> Any:
         """The output as a Python number or a tuple of them, or InvalidInput if it can't be one."""

@@ -362,6 +362,11 @@ class ModipsGridMechanism(Mechanism):
             logs = np.logaddexp(logs, chosen[..., c] + given[..., c])
         return logs
 
+    @property
+    def tractable(self) -> bool:
+        """True of "sdd"; others' laws are sums over all histograms and their noise."""
+        return self.method == "sdd"
+
     def log_cells(self, statistic: Any) -> NDArray[np.float64]:
         """Log-probabilities of SDD's cells, shape of the statistic and the cells."""
         u = self.power * self.model.log_weights(self.family.vector(statistic, self.n))
@@ -420,10 +425,6 @@ class ModipsGridMechanism(Mechanism):
     def space(self) -> OutputSpace:
         """Copies of synthetic records, as the family has them."""
         return self.family.space(self.size)
-
-    def outputs(self) -> NDArray[Any] | None:
-        """List all outputs, first axis, where they can be listed and have a law."""
-        return self.space.every() if self.method == "sdd" else None
 
 
 def check_method(method: Any, calibration: Any) -> None:

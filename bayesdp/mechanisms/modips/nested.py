@@ -129,7 +129,7 @@ class NestedModipsMechanism(Mechanism):
             For other families, or where n is confidential: it is intractable.
         """
         sbs = self.sbs
-        if not self._tractable or sbs.n is None:
+        if not self.tractable or sbs.n is None:
             raise InvalidInput(
                 "the law of nested copies is intractable but of binary records with a public n; "
                 "analyse each copy as data and combine the results with bdp.evaluate.combine_nested"
@@ -146,7 +146,8 @@ class NestedModipsMechanism(Mechanism):
         return np.asarray(tables[place, count])
 
     @property
-    def _tractable(self) -> bool:
+    def tractable(self) -> bool:
+        """True of binary records with a public n."""
         return isinstance(self.sbs.family, Bernoulli) and self.n is not None
 
     @property
@@ -163,7 +164,3 @@ class NestedModipsMechanism(Mechanism):
     def space(self) -> Several:
         """Copies of each sanitised statistic, with their `draw`."""
         return Several(self.sbs.space, self.draws)
-
-    def outputs(self) -> NDArray[Any] | None:
-        """List all outputs, first axis, where they have a law and are at most 100,000."""
-        return self.space.every() if self._tractable else None

@@ -278,9 +278,10 @@ class SelectedModipsMechanism(Mechanism):
         """Positions of the chosen family, and the copies after it, whichever that is."""
         return Chosen(self.choice.space, self.modips.space, self.each, self._shape())
 
-    def outputs(self) -> NDArray[Any] | None:
-        """List all outputs, first axis, where they have a law and are at most 100,000."""
-        return None if self.modips.outputs() is None else self.space.every()
+    @property
+    def tractable(self) -> bool:
+        """True if the copies' law is."""
+        return self.modips.tractable
 
     def _shape(self) -> tuple[int, ...]:
         """Shape of one copy: () for binary records, whose number of ones it is."""

@@ -375,8 +375,10 @@ class DPERGMMechanism(Mechanism):
         """Raise InvalidInput: without a tractable law, an audit has nothing to compare."""
         raise InvalidInput(_INTRACTABLE)
 
-    def outputs(self) -> None:
-        """Return None: without a tractable law, an audit has nothing to compare."""
+    @property
+    def tractable(self) -> bool:
+        """False: the law is an integral over coefficients of an intractable law."""
+        return False
 
     @property
     def space(self) -> Graphs:
