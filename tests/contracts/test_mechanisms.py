@@ -1,6 +1,8 @@
 """Every mechanism has examples, is a value of the protocol, and survives being written down."""
 
+import ast
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,39 @@ from bayesdp.mechanisms.registry import REGISTRY
 from bayesdp.release.manifest import MechanismEntry
 from tests.contracts.examples import EXAMPLES, each
 from tests.contracts.examples.example import Example
+
+CODING = {"check_output", "encode", "decode", "records", "outputs"}
+BY_HAND = (
+    "CensoredBetaMechanism",
+    "CensoredPosteriorMechanism",
+    "Coded",
+    "DPERGMMechanism",
+    "EdgeFlipMechanism",
+    "Family",
+    "Gaussian",
+    "LinearRegression",
+    "ModipsGridMechanism",
+    "ModipsSBSMechanism",
+    "NestedModipsMechanism",
+    "RandomizedResponseMechanism",
+    "SelectedModipsMechanism",
+    "SequentialModipsMechanism",
+    "gaussian_outputs",
+    "synthetic_column",
+)
+"""Classes and modules of mechanisms that code outputs of records or graphs themselves."""
+
+
+def test_a_declared_space_alone_says_what_outputs_there_are():
+    """No class of mechanisms, nor a module of them, checks and codes outputs beside it."""
+    found, room = set(), Path(bdp.__file__).parent / "mechanisms"
+    for path in sorted({*room.rglob("*.py")} - {room / "base.py"}):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+        for name, body in ((path.stem, tree.body), *((made.name, made.body) for made in classes)):
+            if CODING & {getattr(node, "name", "") for node in body}:
+                found.add(name)
+    assert found == set(BY_HAND)
 
 
 def test_every_mechanism_has_examples():
@@ -37,6 +72,23 @@ def test_outputs_survive_encoding(example: Example):
     assert {len(column) for column in columns.values()} == {rows}
     shuffled = np.random.default_rng(0).permutation(rows)
     assert mechanism.decode({k: v[shuffled] for k, v in columns.items()}) == outputs
+
+
+def is_by_hand(example: Example) -> bool:
+    family = getattr(getattr(example.mechanism, "sbs", example.mechanism), "family", None)
+    return bool({type(example.mechanism).__name__, type(family).__name__} & set(BY_HAND))
+
+
+@each([example for example in EXAMPLES if not is_by_hand(example)])
+def test_a_table_that_lacks_a_copy_or_has_one_twice_is_refused(example: Example):
+    mechanism = example.mechanism
+    outputs = [mechanism.check_output(z) for z in [*example.outputs[:2], example.outputs[0]]]
+    columns = {name: np.asarray(values) for name, values in mechanism.encode(outputs).items()}
+    rows = np.arange(len(columns["copy"]))
+    lacking = [columns["copy"] != copy for copy in (0, 1)]
+    for kept in (*lacking, [*rows, *rows[columns["copy"] == 0]]):
+        with pytest.raises(bdp.errors.InvalidInput):
+            mechanism.decode({name: column[kept] for name, column in columns.items()})
 
 
 @pytest.mark.slow
