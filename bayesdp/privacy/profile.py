@@ -9,6 +9,7 @@ which decreases and is convex in exp(epsilon). Nothing here knows a family or a 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -321,6 +322,20 @@ def repeated_profile(one: Profile, copies: int) -> Profile:
         min(1.0, copies * one.limit),
         one.why,
     )
+
+
+def shared_profile(one: Profile, copies: int, margin: float) -> Profile:
+    """The profile of `repeated_profile`, whose epsilon is that of delta / copies, times copies.
+
+    So no equation is solved twice. `margin` is a factor above 1 that covers the rounding.
+    """
+
+    def inverse(delta: float) -> float:
+        share = math.nextafter(delta / copies, 0.0)  # copies of it are at most delta
+        return one.epsilon(share) * copies * margin
+
+    pure = one.pure_epsilon * copies * margin
+    return dataclasses.replace(repeated_profile(one, copies), pure_epsilon=pure, inverse=inverse)
 
 
 def pure_profile(epsilon: float, copies: int, total: float | None = None) -> Profile:

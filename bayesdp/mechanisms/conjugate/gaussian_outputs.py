@@ -181,20 +181,6 @@ class Reals(OutputSpace):
         return tuple(map(float, values)) if self.size else float(values[0])
 
 
-def outputs(release: ConjugateMechanism) -> None:
-    """Return None: the outputs are reals."""
-
-
-def check_output(release: ConjugateMechanism, output: Any) -> Any:
-    """Return the output as a float or a tuple of `size` floats, or raise InvalidInput."""
-    return space(release).check(output)
-
-
-def records(release: ConjugateMechanism, output: Any) -> Floats:
-    """The synthetic records, or the parameter."""
-    return np.asarray(space(release).records(output))
-
-
 def posterior(release: ConjugateMechanism, sums: Floats) -> tuple[Floats, float]:
     """Posterior mean, shape of the sums, and standard deviation of theta given them."""
     (mean, sd), (R, sigma) = release.prior, _scale(release)
