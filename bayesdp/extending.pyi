@@ -2,9 +2,9 @@
 
 from .checks import check_at_least_one as check_at_least_one
 from .core.fields import declared as declared
-from .core.outputs import NamedNumbers as NamedNumbers
 from .core.outputs import OutputSpace as OutputSpace
 from .core.outputs import WholeNumbers as WholeNumbers
+from .core.outputs.named import NamedNumbers as NamedNumbers
 from .core.views import AnswersView as AnswersView
 from .core.views import CountView as CountView
 from .core.views import DyadsView as DyadsView

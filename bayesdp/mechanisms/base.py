@@ -35,11 +35,10 @@ class Mechanism:
 
     - `name`, `neighbours`, `n` where the number of records isn't a field, and `source`;
     - `pure_epsilon`, or its whole `profile`; `assumptions` beyond the usual ones;
-    - `check_statistic`, `draw` and `logp`;
+    - `check_statistic`, `draw` and `logp`; `check_statistics` where it takes several at once;
     - `space`, `views` and `pairs`,
 
-    and inherits the rest. One with no `space` of `core.outputs` writes `check_output`, `encode`,
-    `decode`, `records` and `outputs`. One whose worst neighbours an audit may search for has
+    and inherits the rest. One whose worst neighbours an audit may search for has
     `nearby(pair, generator)`, a random pair near another (`privacy.audit_search`).
     """
 
@@ -63,13 +62,16 @@ class Mechanism:
 
     name: ClassVar[str]
     """Its name in a manifest."""
-    pure: ClassVar[bool] = False
-    """True if `guarantee` promises without a delta, at whatever delta it is asked."""
 
     def __post_init__(self) -> None:
         check_declared(self)
 
     # What is promised.
+
+    @property
+    def pure(self) -> bool:
+        """True if `guarantee` promises without a delta, at whatever delta it is asked."""
+        return False
 
     def pure_epsilon(self) -> float:
         """Epsilon of one output under `neighbours`, without a delta, rounded up."""
@@ -165,7 +167,10 @@ class Mechanism:
             delta=delta,
             neighbours=relation,
             strength=self.strength,
-            assumptions=(*self.assumptions(relation), *why, COMPUTATIONAL),
+            # Each once: some are told elsewhere among a mechanism's own.
+            assumptions=tuple(
+                dict.fromkeys((*self.assumptions(relation), *why, COMPUTATIONAL)),
+            ),
             source=self.source,
             rho=self.rho(copies=copies, neighbours=relation),
         )
@@ -181,8 +186,15 @@ class Mechanism:
         """The statistic as `release` takes it, or InvalidInput that doesn't show its values."""
         raise NotImplementedError
 
+    def check_statistics(self, statistic: Any) -> Any:
+        """The statistic as `draw` takes it, or several along first axes; else InvalidInput.
+
+        Here a single one, as `check_statistic` returns it.
+        """
+        return self.check_statistic(statistic)
+
     def draw(self, statistic: Any, copies: int) -> Any:
-        """Draw copies, exactly, of a checked statistic, from the secure generator."""
+        """Draw copies, exactly, of what `check_statistics` returned, from the secure generator."""
         raise NotImplementedError
 
     def release(self, statistic: Any, copies: int = 1) -> Any:
@@ -190,7 +202,7 @@ class Mechanism:
 
         Parameters
         ----------
-        statistic : as `check_statistic` takes it
+        statistic : as `check_statistic` takes it, or as `check_statistics` takes several
             Confidential.
         copies : int
             Independent copies.
@@ -198,10 +210,10 @@ class Mechanism:
         Returns
         -------
         ndarray
-            Copies along the first axis.
+            Copies along the first axis; then the axes of several statistics, if any.
         """
         copies = check_at_least_one("copies", copies)
-        return self.draw(self.check_statistic(statistic), copies)
+        return self.draw(self.check_statistics(statistic), copies)
 
     @property
     def log_concave(self) -> bool:
@@ -211,6 +223,11 @@ class Mechanism:
     def logp(self, output: Any, statistic: Any) -> NDArray[Any]:
         """Exact law, vectorised over the statistic; InvalidInput where it is intractable."""
         raise NotImplementedError
+
+    @property
+    def tractable(self) -> bool:
+        """True if outputs have a law that can be computed; else there is no use in listing them."""
+        return True
 
     @property
     def views(self) -> tuple[View, ...]:
@@ -229,8 +246,8 @@ class Mechanism:
         raise NotImplementedError
 
     def outputs(self) -> NDArray[Any] | None:
-        """All outputs, where they can be listed."""
-        return self.space.every()
+        """All outputs, where they can be listed and have a law."""
+        return self.space.every() if self.tractable else None
 
     def check_output(self, output: Any) -> Any:
         """The output as a Python number or a tuple of them, or InvalidInput if it can't be one."""
@@ -241,7 +258,7 @@ class Mechanism:
 
         A structured array where a record has several columns.
         """
-        return self.space.records(output)
+        return self.space.records(self.check_output(output))
 
     def encode(self, outputs: Sequence[Any]) -> Mapping[str, Any]:
         """Columns of equal length that hold the copies, one row or more each; `copy` from 0."""

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from bayesdp.checks import check_at_least, check_delta
@@ -32,6 +33,7 @@ from bayesdp.privacy.distributional.guarantee import (
 )
 from bayesdp.privacy.guarantee import Guarantee, Strength
 from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.profile import Profile, repeated_profile
 from bayesdp.privacy.relations import convert
 
 if TYPE_CHECKING:
@@ -131,6 +133,38 @@ def compose(parts: Sequence[Any], *, delta: float = 0.0) -> Guarantee:
         source=source,
         rho=rho if uncovered == 0 and math.isfinite(rho) else None,
     )
+
+
+def composed_profile(mechanism: Any, count: int, pure_epsilon: float) -> Profile:
+    """Bound the profile of `count` independent outputs, whose laws a mechanism's pair dominates.
+
+    Its epsilon is that of `compose`, and its delta what optimal composition has, or basic
+    composition where that is less.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    count : int
+    pure_epsilon : float
+        Of all together.
+    """
+    from bayesdp.privacy import loss_distribution
+
+    one: Profile = mechanism.profile()
+    basic = repeated_profile(one, count)
+
+    @cache
+    def laws() -> Sequence[LossDistribution]:
+        return loss_distribution.of_pld(_loss(mechanism))
+
+    def divergence(epsilon: float) -> float:
+        found = [loss_distribution.composed_delta([(law, count)], epsilon) for law in laws()]
+        return min(max(found), basic.divergence(epsilon))
+
+    def inverse(delta: float) -> float:
+        return compose([(mechanism, count)], delta=delta).epsilon
+
+    return Profile(divergence, pure_epsilon, basic.limit, one.why, inverse)
 
 
 def least_sure(promises: Iterable[Guarantee | DistributionalGuarantee]) -> Strength:

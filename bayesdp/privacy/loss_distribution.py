@@ -38,7 +38,7 @@ u = 2^-53 (Higham 2002, Theorem 24.2, with exact twiddles to u). A convolution t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +52,7 @@ _U = 2.0**-53
 _TRIM = 1e-17  # tilted mass that each end of a single law may lose
 _SPREAD = 1e-4  # share of the variance that splitting on the grid may add
 _POINTS = (2**14, 2**20)  # of the grid of the sum, at least and at most
+_TILTS = 8  # of delta at most, until it changes no more
 _DIRECT = 128  # up to this length, sums of products are faster than transforms
 
 Floats = NDArray[np.float64]
@@ -72,6 +73,10 @@ class LossDistribution:
     losses: Floats
     masses: Floats
     infinite: float
+
+
+Parts = Sequence[tuple[LossDistribution, int]]
+"""Laws, and how many times each is taken."""
 
 
 def of_promise(epsilon: float, delta: float) -> LossDistribution:
@@ -96,7 +101,7 @@ def of_pld(pld: Any) -> tuple[LossDistribution, LossDistribution]:
     return both[0], both[1]
 
 
-def composed_epsilon(parts: Sequence[tuple[LossDistribution, int]], delta: float) -> float:
+def composed_epsilon(parts: Parts, delta: float) -> float:
     """The smallest epsilon of the product of pairs, each taken `count` times, rounded up.
 
     Parameters
@@ -110,13 +115,9 @@ def composed_epsilon(parts: Sequence[tuple[LossDistribution, int]], delta: float
     float
         inf where delta is no more than the probability of an infinite loss.
     """
-    if any(law.infinite >= delta for law, _ in parts):
+    infinite, parts = _finite(parts)
+    if infinite >= delta:
         return math.inf
-    survival = math.fsum(count * math.log1p(-law.infinite) for law, count in parts)
-    infinite = -math.expm1(survival) * (1 + 1e-13) if survival else 0.0
-    if infinite >= delta or not all(np.all(np.isfinite(law.losses)) for law, _ in parts):
-        return math.inf
-    parts = [(law, count) for law, count in parts if np.any(law.losses)]
     if not parts:
         return 0.0
     theta, guess = _best_tilt(parts, delta - infinite)
@@ -126,8 +127,45 @@ def composed_epsilon(parts: Sequence[tuple[LossDistribution, int]], delta: float
         return min(1.0, infinite + tilted.delta(epsilon))
 
     epsilon = smallest_satisfying(delta_at, delta, start=max(guess, 1e-12))
+    return epsilon + _lost(parts)
+
+
+def composed_delta(parts: Parts, epsilon: float) -> float:
+    """The smallest delta of the product of pairs at epsilon, each taken `count` times, rounded up.
+
+    The inverse of `composed_epsilon`: any tilt gives a bound, and the one that it takes at a delta
+    is looked for where that delta is met, from the Renyi bound on it.
+    """
+    infinite, parts = _finite(parts)
+    if infinite >= 1 or not parts:
+        return min(1.0, infinite)
+    epsilon = max(epsilon - _lost(parts), 0.0)
+    if epsilon >= math.fsum(count * float(np.max(law.losses)) for law, count in parts):
+        return infinite
+    asked, delta = max(_renyi_delta(parts, epsilon), math.ulp(0.0)), 1.0
+    for _ in range(_TILTS):
+        theta, _ = _best_tilt(parts, asked)
+        found = _Tilted.sum_of(parts, theta, _grid(parts, theta)).delta(epsilon)
+        delta, near = min(delta, found), found > asked * (1 - 1e-6)
+        if near:
+            break
+        asked = max(found, math.ulp(0.0))
+    return min(1.0, infinite + delta)
+
+
+def _finite(parts: Parts) -> tuple[float, Parts]:
+    """The probability of an infinite loss of all together, and the parts that have any loss."""
+    if any(law.infinite >= 1 or not np.all(np.isfinite(law.losses)) for law, _ in parts):
+        return math.inf, []
+    survival = math.fsum(count * math.log1p(-law.infinite) for law, count in parts)
+    infinite = -math.expm1(survival) * (1 + 1e-13) if survival else 0.0
+    return infinite, [(law, count) for law, count in parts if np.any(law.losses)]
+
+
+def _lost(parts: Parts) -> float:
+    """What all losses may have lost to their rounding."""
     furthest = math.fsum(count * float(np.max(np.abs(law.losses))) for law, count in parts)
-    return epsilon + 8 * _U * furthest  # what all losses may have lost to their rounding
+    return 8 * _U * furthest
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +201,7 @@ class _Tilted:
         return cls(first, masses / m, log_m, tau, step, theta)._trimmed(_TRIM)
 
     @classmethod
-    def sum_of(
-        cls, parts: Sequence[tuple[LossDistribution, int]], theta: float, step: float
-    ) -> _Tilted:
+    def sum_of(cls, parts: Parts, theta: float, step: float) -> _Tilted:
         """The tilted law of the sum, by convolutions of laws of like length."""
         laws = [cls.of(law, theta, step)._times(count) for law, count in parts]
         while len(laws) > 1:
@@ -230,28 +266,52 @@ def _log_most(theta: float) -> float:
     return -math.log1p(theta) - theta * math.log1p(1 / theta)
 
 
-def _best_tilt(parts: Sequence[tuple[LossDistribution, int]], delta: float) -> tuple[float, float]:
+def _best_tilt(parts: Parts, delta: float) -> tuple[float, float]:
     """The order alpha - 1 of the best Renyi bound on epsilon at delta, and that bound."""
+    log_moment = _log_moments(parts)
+
+    def bound(log_theta: float) -> float:
+        theta = math.exp(log_theta)
+        return (log_moment(theta) + _log_most(theta) - math.log(delta)) / theta
+
+    return _least(parts, bound)
+
+
+def _renyi_delta(parts: Parts, epsilon: float) -> float:
+    """The best Renyi bound on delta at epsilon."""
+    log_moment = _log_moments(parts)
+
+    def bound(log_theta: float) -> float:
+        theta = math.exp(log_theta)
+        return log_moment(theta) + _log_most(theta) - theta * epsilon
+
+    return math.exp(min(0.0, _least(parts, bound)[1]))
+
+
+def _log_moments(parts: Parts) -> Callable[[float], float]:
+    """The logarithm of E[exp(theta Z)] of the sum of all losses, as a function of theta."""
     losses = np.concatenate([law.losses for law, _ in parts])
     with np.errstate(divide="ignore"):
         log_masses = np.log(np.concatenate([law.masses for law, _ in parts]))
     starts = np.cumsum([0, *(law.losses.size for law, _ in parts[:-1])])
     counts = np.array([count for _, count in parts], dtype=np.float64)
-    largest = float(np.max(np.abs(losses)))
 
-    def bound(log_theta: float) -> float:
-        theta = math.exp(log_theta)
-        log_m = np.logaddexp.reduceat(log_masses + theta * losses, starts)
-        return (float(np.dot(counts, log_m)) + _log_most(theta) - math.log(delta)) / theta
+    def log_moment(theta: float) -> float:
+        return float(np.dot(counts, np.logaddexp.reduceat(log_masses + theta * losses, starts)))
 
-    middle = -math.log(largest)
+    return log_moment
+
+
+def _least(parts: Parts, bound: Callable[[float], float]) -> tuple[float, float]:
+    """The theta whose logarithm has the least bound, and that bound."""
+    middle = -math.log(max(float(np.max(np.abs(law.losses))) for law, _ in parts))
     best = optimize.minimize_scalar(
         bound, bounds=(middle - 12, middle + 12), method="bounded", options={"xatol": 1e-3}
     )
     return math.exp(best.x), float(best.fun)
 
 
-def _grid(parts: Sequence[tuple[LossDistribution, int]], theta: float) -> float:
+def _grid(parts: Parts, theta: float) -> float:
     """A step on which splitting adds little to the variance of the sum.
 
     A split mass has a variance of at most a quarter of the step squared. Any step is valid.

@@ -9,6 +9,7 @@ which decreases and is convex in exp(epsilon). Nothing here knows a family or a 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -48,12 +49,15 @@ class Profile:
         neighbour can't give.
     why : str
         Why there is no better promise, in words; empty where there is nothing to explain.
+    inverse : callable, optional
+        epsilon at a positive delta, where it is found otherwise than as a root of `divergence`.
     """
 
     divergence: Callable[[float], float]
     pure_epsilon: float
     limit: float = 0.0
     why: str = ""
+    inverse: Callable[[float], float] | None = None
 
     def delta(self, epsilon: float) -> float:
         """The tight delta at epsilon in [0, inf], rounded up."""
@@ -69,6 +73,8 @@ class Profile:
             return self.pure_epsilon
         if delta < round_up(self.limit):
             return math.inf
+        if self.inverse is not None:
+            return min(self.pure_epsilon, self.inverse(delta))
         return smallest_satisfying(
             self.delta,
             delta,
@@ -315,6 +321,20 @@ def repeated_profile(one: Profile, copies: int) -> Profile:
         min(1.0, copies * one.limit),
         one.why,
     )
+
+
+def shared_profile(one: Profile, copies: int, margin: float) -> Profile:
+    """The profile of `repeated_profile`, whose epsilon is that of delta / copies, times copies.
+
+    So no equation is solved twice. `margin` is a factor above 1 that covers the rounding.
+    """
+
+    def inverse(delta: float) -> float:
+        share = math.nextafter(delta / copies, 0.0)  # copies of it are at most delta
+        return one.epsilon(share) * copies * margin
+
+    pure = one.pure_epsilon * copies * margin
+    return dataclasses.replace(repeated_profile(one, copies), pure_epsilon=pure, inverse=inverse)
 
 
 def pure_profile(epsilon: float, copies: int, total: float | None = None) -> Profile:

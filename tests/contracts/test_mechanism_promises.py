@@ -85,6 +85,16 @@ def test_its_profile_says_what_its_guarantee_does(example: Example):
             assert mechanism.epsilon(copies=copies) == pure
 
 
+@each(with_neighbours(EXAMPLES))
+def test_its_profile_is_as_good_as_its_guarantee(example: Example):
+    """At the guarantee's epsilon its delta is no larger, but for how far equations are solved."""
+    mechanism = example.mechanism
+    for copies in (1, 3):
+        claim = mechanism.guarantee(copies=copies, delta=0.01)
+        found = mechanism.profile(copies=copies).delta(claim.epsilon)
+        assert found <= claim.delta * (1 + 1e-3) + 1e-13
+
+
 @pytest.mark.slow
 @each(with_neighbours(COMPUTABLE))
 def test_an_audit_acquits_it_and_tries_the_worst_pair(example: Example):

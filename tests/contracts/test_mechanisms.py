@@ -1,6 +1,8 @@
 """Every mechanism has examples, is a value of the protocol, and survives being written down."""
 
+import ast
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,21 @@ from bayesdp.mechanisms.registry import REGISTRY
 from bayesdp.release.manifest import MechanismEntry
 from tests.contracts.examples import EXAMPLES, each
 from tests.contracts.examples.example import Example
+
+CODING = {"check_output", "encode", "decode", "records", "outputs"}
+
+
+def test_a_declared_space_alone_says_what_outputs_there_are():
+    """No class of mechanisms, nor a module of them, checks and codes outputs beside it."""
+    found, room = set(), Path(bdp.__file__).parent / "mechanisms"
+    for path in sorted({*room.rglob("*.py")} - {room / "base.py"}):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+        others = [each for each in classes if "OutputSpace" not in map(ast.unparse, each.bases)]
+        for name, body in ((path.stem, tree.body), *((made.name, made.body) for made in others)):
+            if CODING & {getattr(node, "name", "") for node in body}:
+                found.add(name)
+    assert not found
 
 
 def test_every_mechanism_has_examples():
@@ -37,6 +54,18 @@ def test_outputs_survive_encoding(example: Example):
     assert {len(column) for column in columns.values()} == {rows}
     shuffled = np.random.default_rng(0).permutation(rows)
     assert mechanism.decode({k: v[shuffled] for k, v in columns.items()}) == outputs
+
+
+@each(EXAMPLES)
+def test_a_table_that_lacks_a_copy_or_has_one_twice_is_refused(example: Example):
+    mechanism = example.mechanism
+    outputs = [mechanism.check_output(z) for z in [*example.outputs[:2], example.outputs[0]]]
+    columns = {name: np.asarray(values) for name, values in mechanism.encode(outputs).items()}
+    rows = np.arange(len(columns["copy"]))
+    lacking = [columns["copy"] != copy for copy in range(len(outputs) - 1)]
+    for kept in (*lacking, [*rows, *rows[columns["copy"] == 0]]):
+        with pytest.raises(bdp.errors.InvalidInput):
+            mechanism.decode({name: column[kept] for name, column in columns.items()})
 
 
 @pytest.mark.slow

@@ -7,9 +7,9 @@ import pytest
 from scipy import special, stats
 
 import bayesdp as bdp
+from bayesdp.core.outputs.counts import all_counts
 from bayesdp.inference.counts.multinomial_engines import _product
 from bayesdp.inference.log_linear import fit as fits
-from bayesdp.mechanisms.conjugate.categorical_outputs import all_counts
 from bayesdp.mechanisms.counts.cells import Axis
 from tests.inference.regression import test_linear_regression as moments
 

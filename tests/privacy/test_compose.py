@@ -256,6 +256,33 @@ def test_the_error_of_a_convolution_is_bounded(size, kind):
     assert np.abs(made - np.convolve(one, other)).sum() <= bound <= 1e-9
 
 
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 0.0), (1.0, 1e-3), (0.05, 1e-9)])
+@pytest.mark.parametrize("count", [2, 20, 300])
+def test_delta_of_equal_promises_is_a_binomial_too(epsilon, delta, count):
+    """On the safe side of the exact one, and near it, however small; 0 beyond all losses."""
+    law = loss_distribution.of_promise(epsilon, delta)
+    for at in np.array([0.0, 0.1, 0.5, 0.9, 0.999]) * count * epsilon:
+        found = loss_distribution.composed_delta([(law, count)], float(at))
+        exact = binomial_delta(epsilon, delta, count, float(at))
+        assert exact <= found <= exact * (1 + 1e-7)
+    pure = loss_distribution.of_promise(epsilon, 0.0)
+    assert loss_distribution.composed_delta([(pure, count)], 1.01 * count * epsilon) == 0
+
+
+@pytest.mark.parametrize("mu", [0.1, 1.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-3, 0.03])
+def test_delta_of_a_product_is_the_inverse_of_its_epsilon(mu, delta):
+    """Of Gaussians, whose composition is a Gaussian, and of them with a promise."""
+    law, _ = loss_distribution.of_pld(gaussian_profile(mu).pld())
+    exact = gaussian_profile(mu * 3)
+    for parts in ([(law, 9)], [(law, 3), (loss_distribution.of_promise(0.2, delta / 9), 4)]):
+        epsilon = loss_distribution.composed_epsilon(parts, delta)
+        found = loss_distribution.composed_delta(parts, epsilon)
+        assert found == pytest.approx(delta, rel=1e-3)
+        if len(parts) == 1:
+            assert exact.delta(epsilon) <= found * (1 + 1e-9)
+
+
 def test_a_million_releases():
     made = bdp.compose([(promise(1e-3), 10**6), (promise(2e-3), 10**5)], delta=1e-6)
     mu = math.sqrt(1.4)  # tiny ones tend to a Gaussian (Dong, Roth and Su 2022)

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from bayesdp.core.outputs.counts import all_counts
 from bayesdp.core.views import (
     Integer,
     IntegersView,
@@ -34,7 +35,6 @@ from bayesdp.core.views import (
 from bayesdp.engines.count_vectors import Factored, Listed, holds
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.readers import instead
-from bayesdp.mechanisms.conjugate.categorical_outputs import all_counts
 from bayesdp.mechanisms.counts.category_laws import dirichlet_multinomial_logpmf
 from bayesdp.mechanisms.laws import negative_binomial
 from bayesdp.release import Part

@@ -46,7 +46,7 @@ eta = 2^-40 (largest lambda + 2) is enough. Weighted f_j and their eta are in
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -54,6 +54,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import as_float, check_at_least_one
+from bayesdp.core.records_space import Column, Records
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
@@ -249,17 +250,20 @@ class CensoredBetaMechanism(Mechanism):
         return ClippedPosterior(grid, *self.interval, *in_order(records, weights))
 
     def check_statistic(self, statistic: Any) -> Any:
-        """Return the statistic if all of it is in range, else raise without showing any."""
+        """Return the statistic if all of it is in range, else raise without showing any.
+
+        It is the confidential records, in (0, 1), any number, in any order, or a pair of them and
+        their weights.
+        """
         return check_statistic(statistic, self.weights)
 
-    def release(self, statistic: Any, copies: int = 1) -> Floats:
+    def draw(self, statistic: Any, copies: int) -> Floats:
         """Draw copies from the secure generator.
 
-        The statistic is the confidential records, in (0, 1), any number, in any order, or a
-        pair of them and their weights. Returns synthetic records, sorted, shape (copies, size),
-        each copy from its own (phi, lambda), none rounded to 0 or 1.
+        Synthetic records, sorted, shape (copies, size), each copy from its own (phi, lambda), none
+        rounded to 0 or 1.
         """
-        drawn = self.posterior(statistic).drawn(check_at_least_one("copies", copies))
+        drawn = self.posterior(statistic).drawn(copies)
         return synthetic_column.draw(drawn[:, 0], drawn[:, 1], self.size)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
@@ -276,18 +280,7 @@ class CensoredBetaMechanism(Mechanism):
             return [tuple((y, np.ones(y.size)) for y in pair) for pair in pairs]
         return pairs
 
-    def check_output(self, output: Any) -> tuple[float, ...]:
-        """Return `output` as a sorted tuple if this mechanism can release it, else raise."""
-        return synthetic_column.check(output, self.size)
-
-    def encode(self, outputs: Sequence[Sequence[float]]) -> dict[str, Any]:
-        """Encode copies as columns, one row a synthetic record: its copy and its value."""
-        return synthetic_column.encode(outputs, self.size)
-
-    def decode(self, columns: Mapping[str, Any]) -> list[tuple[float, ...]]:
-        """Decode the copies, in their order."""
-        return synthetic_column.decode(columns, self.size)
-
-    def records(self, output: Sequence[float]) -> Floats:
-        """The synthetic records; shape (size,)."""
-        return np.asarray(output, dtype=np.float64)
+    @property
+    def space(self) -> Records:
+        """Synthetic records in (0, 1), sorted."""
+        return Records(self.size, (Column(low=0.0, high=1.0, ends=False),), alone=True)

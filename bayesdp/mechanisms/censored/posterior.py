@@ -27,15 +27,14 @@ where a refusal to release counts as one more outcome.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bayesdp.checks import as_float, check_at_least_one, is_number, keep, plain
+from bayesdp.checks import as_float, check_at_least_one, keep, plain
+from bayesdp.core.records_space import Column, Records
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
@@ -183,10 +182,6 @@ class CensoredPosteriorMechanism(Mechanism):
         return (*drawn, *_ASSUMPTIONS, PUBLIC_N if self.n else _SOME)
 
     def check_statistic(self, statistic: Any) -> NoReturn:
-        """Raise InvalidInput: there is no statistic, as the records are in the model."""
-        self.release(statistic)
-
-    def release(self, statistic: Any, copies: int = 1) -> NoReturn:
         """Raise InvalidInput: the mechanism alone doesn't have the model to draw from."""
         raise InvalidInput(
             "mechanism 'censored_posterior' draws with its model: use "
@@ -208,48 +203,12 @@ class CensoredPosteriorMechanism(Mechanism):
             "bayesdp.synthesis.censor"
         )
 
-    def check_output(self, output: Any) -> tuple[Row, ...]:
-        """Return a table as its rows, sorted, so that their order says nothing."""
-        try:
-            rows = [tuple(row) for row in output]
-        except TypeError:
-            raise InvalidInput(
-                f"output is {quoted(output)}; it must be {self.size} rows of numbers"
-            ) from None
-        integer = [kind == "integer" for _, kind in self.columns]
-        if len(rows) != self.size or any(len(row) != len(integer) for row in rows):
-            raise InvalidInput(
-                f"output has not {self.size} rows of {len(integer)} numbers, as its mechanism says"
-            )
-        plain = []
-        for row in rows:
-            for value, whole in zip(row, integer, strict=True):
-                if not is_number(value) or not (_is_whole if whole else _is_float)(value):
-                    raise InvalidInput(f"output has {quoted(value)}, not a number of that kind")
-            pairs = zip(row, integer, strict=True)
-            plain.append(tuple(int(v) if whole else float(v) for v, whole in pairs))
-        return tuple(sorted(plain))
-
-    def records(self, output: tuple[Row, ...]) -> NDArray[Any]:
-        """The synthetic records, a structured array of shape (size,) with the columns as fields."""
-        return np.array(list(output), dtype=[(name, _KINDS[kind]) for name, kind in self.columns])
-
-    def encode(self, outputs: Sequence[tuple[Row, ...]]) -> dict[str, Any]:
-        """Encode tables as columns, one row a synthetic record."""
-        tables = [self.records(output) for output in outputs]
-        every = np.concatenate(tables)
-        copy = np.repeat(np.arange(len(tables)), self.size)
-        return {"copy": copy, **{name: every[name] for name, _ in self.columns}}
-
-    def decode(self, columns: Mapping[str, Any]) -> list[tuple[Row, ...]]:
-        """Decode the tables, in the order of their copies."""
-        copy = np.asarray(columns["copy"])
-        values = [np.asarray(columns[name]).tolist() for name, _ in self.columns]
-        rows = list(zip(*values, strict=True))
-        return [
-            self.check_output([rows[k] for k in np.flatnonzero(copy == each)])
-            for each in np.unique(copy)
-        ]
+    @property
+    def space(self) -> Records:
+        """Tables of the synthetic records' columns."""
+        whole = {"integer": True, "number": False}
+        made = tuple(Column(name, whole=whole[kind]) for name, kind in self.columns)
+        return Records(self.size, made)
 
 
 def check_grid(grid: Sequence[Any]) -> tuple[GridAxis, ...]:
@@ -276,14 +235,3 @@ def check_grid(grid: Sequence[Any]) -> tuple[GridAxis, ...]:
             f"{MOST_CELLS:,}: choose another grid_size"
         )
     return tuple(made)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and -(2**63) <= int(value) < 2**63
-
-
-def _is_float(value: Any) -> bool:
-    try:
-        return not math.isnan(float(value))
-    except OverflowError:
-        return False

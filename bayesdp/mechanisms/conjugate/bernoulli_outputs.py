@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import is_number
+from bayesdp.core.outputs import OutputSpace
+from bayesdp.core.outputs.counts import Probabilities
 from bayesdp.core.views import View
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.conjugate import categorical_outputs as two_categories
-from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
+from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism, ones_among
 from bayesdp.mechanisms.counts.count import Count, count_view, drawn_ones
 from bayesdp.mechanisms.laws import beta_logpdf
 from bayesdp.mechanisms.randomness import generator
@@ -55,7 +56,7 @@ def one_statistic(release: ConjugateMechanism, statistic: Any) -> Count:
 def draw(release: ConjugateMechanism, statistic: Count, copies: int) -> NDArray[Any]:
     """Draw outputs, shape (copies, *shape of the statistic)."""
     if release.method == "synthetic_one":
-        return _beta_binomial(release).release(statistic, copies)
+        return _beta_binomial(release).draw(statistic, copies)
     if release.method == "parameter_draw":
         (a, b), counts = release.prior, _counts(statistic)
         shape = (copies, *counts.shape[:-1])
@@ -87,29 +88,9 @@ def pairs(release: ConjugateMechanism) -> list[tuple[Count, Count]]:
     return [(Count(x, n), Count(x + 1, n)) for x in sorted({0, (n - 1) // 2, n - 1})]
 
 
-def outputs(release: ConjugateMechanism) -> NDArray[np.int64] | None:
-    """List all numbers of ones, where they are at most a million."""
-    return _beta_binomial(release).outputs() if release.size else None
-
-
-def check_output(release: ConjugateMechanism, output: Any) -> int | float:
-    """Return the output as a Python number, or raise InvalidInput."""
-    if release.size:
-        return int(_beta_binomial(release).check_output(output))
-    value = output.item() if isinstance(output, np.generic) else output
-    if not is_number(value) or not 0 <= value <= 1:
-        raise InvalidInput(
-            f"output is {quoted(output)}; this mechanism releases a probability, a number from 0 "
-            "to 1"
-        )
-    return float(value)
-
-
-def records(release: ConjugateMechanism, output: int | float) -> NDArray[Any]:
-    """The synthetic records, ones first, or the probability."""
-    if release.size:
-        return _beta_binomial(release).records(int(output))
-    return np.array([output], dtype=np.float64)
+def space(release: ConjugateMechanism) -> OutputSpace:
+    """Numbers of ones, shown as records with the ones first; or the probability of a one."""
+    return ones_among(release.size, "value") if release.size else Probabilities()
 
 
 def _beta_binomial(release: ConjugateMechanism) -> BetaBinomialMechanism:

@@ -7,18 +7,18 @@ counts are drawn in integer arithmetic, exactly.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.outputs import OutputSpace
+from bayesdp.core.outputs.counts import CellCounts, Probabilities
 from bayesdp.core.views import DrawnCountsView, ProductTable, TableView, View
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.counts.category_laws import (
     accumulated,
     dirichlet_logpdf,
@@ -34,9 +34,6 @@ from bayesdp.mechanisms.randomness import generator
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
-
-_MOST_OUTPUTS = 100_000
-_ROUNDING = 1e-9  # of the sum of probabilities that another program has printed
 
 
 def statistic_of(release: ConjugateMechanism, data: Any) -> tuple[int, ...]:
@@ -104,53 +101,15 @@ def pairs(release: ConjugateMechanism) -> list[tuple[Any, Any]]:
     return worst
 
 
-def outputs(release: ConjugateMechanism) -> NDArray[Any] | None:
-    """List all counts with sum `size`, shape (outputs, k), where they are at most 100,000."""
-    size = release.synthetic_size
-    return all_counts(size, len(release.prior)) if size else None
+def space(release: ConjugateMechanism) -> OutputSpace:
+    """Counts with sum `size`, shown as labels in order; or the probabilities."""
+    k = len(release.prior)
+    return labelled(k, release.size) if release.size else Probabilities(k)
 
 
-def all_counts(size: int, k: int) -> NDArray[np.int64] | None:
-    """List all k counts with sum `size`, shape (outputs, k), where they are at most 100,000."""
-    if math.comb(size + k - 1, k - 1) > _MOST_OUTPUTS:
-        return None
-    rows = np.zeros((1, 0), dtype=np.int64)
-    for _ in range(k - 1):
-        left = size - rows.sum(axis=1)
-        last = np.concatenate([np.arange(most + 1) for most in left])
-        rows = np.column_stack([np.repeat(rows, left + 1, axis=0), last])
-    return np.column_stack([rows, size - rows.sum(axis=1)])
-
-
-def check_output(release: ConjugateMechanism, output: Any) -> tuple[Any, ...]:
-    """Return the output as a tuple of k Python numbers, or raise InvalidInput."""
-    size, k = release.synthetic_size, len(release.prior)
-    kind: Any = Integral if size else Real
-    try:
-        values = tuple(v for v in output if isinstance(v, kind) and not isinstance(v, bool))
-        right = len(values) == len(output) == k and all(v >= 0 for v in values)
-    except TypeError:  # not a sequence
-        values, right = (), False
-    if size:
-        if right and sum(map(int, values)) == size:
-            return tuple(int(v) for v in values)
-        raise InvalidInput(
-            f"output is {quoted(output)}; this mechanism releases {k} counts, integers whose sum "
-            f"is size = {size}"
-        )
-    if right and max(values) < 2 and abs(math.fsum(values) - 1) <= _ROUNDING:
-        return tuple(float(v) for v in values)
-    raise InvalidInput(
-        f"output is {quoted(output)}; this mechanism releases the probabilities of {k} categories, "
-        "whose sum is 1"
-    )
-
-
-def records(release: ConjugateMechanism, output: tuple[Any, ...]) -> NDArray[Any]:
-    """Labels of the synthetic records in order, or the probabilities."""
-    if release.synthetic_size:
-        return np.repeat(np.arange(len(output)), output)
-    return np.array(output, dtype=np.float64)
+def labelled(k: int, size: int) -> CellCounts:
+    """Counts of so many synthetic labels from 0 to k - 1, which are shown in order."""
+    return CellCounts(k, size, limit="size", shown=lambda counts: np.repeat(np.arange(k), counts))
 
 
 def mode(release: ConjugateMechanism, counts: NDArray[np.int64]) -> NDArray[np.float64]:

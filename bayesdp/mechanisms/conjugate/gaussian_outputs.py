@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import as_plain, is_number
+from bayesdp.core.outputs import OutputSpace
 from bayesdp.core.views import IntractableView, MeanLaw, NormalView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate.truncated_normal import (
@@ -143,30 +145,40 @@ def pairs(release: ConjugateMechanism) -> list[tuple[float, float]]:
     return [(n * R, (n - 2) * R), (-n * R, -(n - 2) * R)][: 1 if n == 1 else None]
 
 
-def outputs(release: ConjugateMechanism) -> None:
-    """Return None: the outputs are reals."""
+def space(release: ConjugateMechanism) -> OutputSpace:
+    """Parameters, or tuples of synthetic records in the order drawn, which are exchangeable."""
+    R, _ = _scale(release)
+    return Reals(release.synthetic_size, R if release.bounded else None)
 
 
-def check_output(release: ConjugateMechanism, output: Any) -> Any:
-    """Return the output as a float or a tuple of `size` floats, or raise InvalidInput."""
-    size, R = release.synthetic_size, _scale(release)[0]
-    limit = R if release.bounded else sys.float_info.max
-    try:
-        values = tuple(output) if size else (output,)
-    except TypeError:  # not a sequence
-        values = ()
-    values = tuple(as_plain(v) for v in values)
-    fit = all(is_number(v) and abs(v) <= limit for v in values)
-    if not fit or len(values) != (size or 1):
-        what = f"tuples of {size} finite numbers" if size else "finite numbers"
-        where = f" in [-{R}, {R}]" if release.bounded else ""
-        raise InvalidInput(f"output is {quoted(output)}; this mechanism releases {what}{where}")
-    return tuple(map(float, values)) if size else float(values[0])
+@dataclass(frozen=True, slots=True)
+class Reals(OutputSpace):
+    """Finite numbers, or tuples of `size` of them where that isn't 0.
 
+    Attributes
+    ----------
+    size : int
+    R : float or None
+        Their largest absolute value.
+    """
 
-def records(release: ConjugateMechanism, output: Any) -> Floats:
-    """The synthetic records, or the parameter."""
-    return np.array(output, dtype=np.float64).reshape(-1)
+    size: int
+    R: float | None
+
+    def check(self, output: Any) -> Any:
+        """Return the output as a float or a tuple of `size` floats, or raise InvalidInput."""
+        limit = sys.float_info.max if self.R is None else self.R
+        try:
+            values = tuple(output) if self.size else (output,)
+        except TypeError:  # not a sequence
+            values = ()
+        values = tuple(as_plain(v) for v in values)
+        fit = all(is_number(v) and abs(v) <= limit for v in values)
+        if not fit or len(values) != (self.size or 1):
+            what = f"tuples of {self.size} finite numbers" if self.size else "finite numbers"
+            where = "" if self.R is None else f" in [-{self.R}, {self.R}]"
+            raise InvalidInput(f"output is {quoted(output)}; this mechanism releases {what}{where}")
+        return tuple(map(float, values)) if self.size else float(values[0])
 
 
 def posterior(release: ConjugateMechanism, sums: Floats) -> tuple[Floats, float]:

@@ -33,14 +33,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta, check_flag
+from bayesdp.core.outputs import OutputSpace
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.conjugate.families import FAMILIES, OUTPUTS, named
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
-from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.privacy.guarantee import Strength, check_epsilon
 from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours
-from bayesdp.privacy.profile import Profile, repeated_profile, smallest_satisfying
+from bayesdp.privacy.profile import Profile, shared_profile, smallest_satisfying
 
 _STRONGEST = 1e50  # that is tried
 _STRONG = 1e6  # a prior that shows what no prior can do
@@ -203,51 +204,33 @@ class ConjugateMechanism(Mechanism):
         """Privacy loss distribution of the release, for `bdp.compose`; see `Profile.pld`."""
         return self.profile().pld()
 
-    def guarantee(
-        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
-    ) -> Guarantee:
-        """The promise of `copies` independent copies at `delta`: a point of their profile.
-
-        Tight where copies compose exactly, else by basic composition. Where no epsilon is enough,
-        the guarantee says epsilon = inf, with a delta that holds, the least for one copy, and its
-        assumptions say why.
-
-        Raises
-        ------
-        InvalidInput
-            If `neighbours` is not replace-one: n is public.
-        """
-        copies, delta = check_at_least_one("copies", copies), check_delta(delta)
+    def relation(self, neighbours: Any = None) -> Neighbours:
+        """Return replace-one, or raise InvalidInput if another is asked for, as n is public."""
         check_replace_one(neighbours)
-        profile = composed_profile(self, copies)
-        if profile is not None:
-            epsilon, limit = profile.epsilon(delta), profile.delta(math.inf)
-        else:
-            profile = self.profile_of_one()
-            share = math.nextafter(delta / copies, 0.0)  # copies of it are at most delta
-            epsilon = profile.epsilon(share) * copies * _SAFE
-            limit = min(1.0, copies * profile.delta(math.inf) * _SAFE)
-        assumptions: tuple[str, ...] = (PUBLIC_N,)
-        drawn_in_floats = draws_floats(self)
-        if drawn_in_floats:
-            assumptions += (
+        return Neighbours.REPLACE_ONE
+
+    @property
+    def source(self) -> str:
+        """Where its promise is proved."""
+        return f"bayesdp.mechanisms.conjugate.{self.family}"
+
+    @property
+    def strength(self) -> Strength:
+        """Conditional where the sampler works in floating point."""
+        return Strength.CONDITIONAL if draws_floats(self) else Strength.PROVED
+
+    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
+        """Assumptions of the promise, in words for the reader of a report."""
+        told: tuple[str, ...] = (PUBLIC_N,)
+        if draws_floats(self):
+            told += (
                 "The release is drawn exactly from its law; a floating-point sampler only nearly "
                 "is.",
             )
-        assumptions += (COMPUTATIONAL,)
+        told += (COMPUTATIONAL,)
         if self.family == "gaussian":
-            assumptions += (f"Every record lies in [-{self.R}, {self.R}].",)
-        if math.isinf(epsilon):
-            delta = max(delta, limit)
-            assumptions += (profile.why,)
-        return Guarantee(
-            epsilon=epsilon,
-            delta=delta,
-            neighbours=Neighbours.REPLACE_ONE,
-            strength=Strength.CONDITIONAL if drawn_in_floats else Strength.PROVED,
-            assumptions=assumptions,
-            source=f"bayesdp.mechanisms.conjugate.{self.family}",
-        )
+            told += (f"Every record lies in [-{self.R}, {self.R}].",)
+        return told
 
     def statistic(self, data: Any) -> Any:
         """Compute the statistic that the release depends on, from raw records.
@@ -275,24 +258,18 @@ class ConjugateMechanism(Mechanism):
         """Return the statistic of one release, or InvalidInput that doesn't show its values."""
         return self._outputs.one_statistic(self, statistic)
 
-    def release(self, statistic: Any, copies: int = 1) -> NDArray[Any]:
+    def check_statistics(self, statistic: Any) -> Any:
+        """A Count, counts (..., k) or sums, of one release or several; else InvalidInput."""
+        return self._outputs.check_statistic(self, statistic)
+
+    def draw(self, statistic: Any, copies: int) -> NDArray[Any]:
         """Draw copies from the secure generator; counts of synthetic records exactly.
 
-        Parameters
-        ----------
-        statistic : Count, or array of counts (..., k), or of sums
-            Confidential; see `statistic`. Several at once give as many releases.
-        copies : int
-            Independent copies of each.
-
-        Returns
-        -------
-        ndarray, shape (copies, *shape of the statistic), and then the components' axis, if any
-            bernoulli: a probability, or a number of ones. categorical: k probabilities, or k
-            counts. gaussian: a number, or `size` records in the order drawn.
+        Of shape (copies, *shape of the statistic), and then the components' axis, if any.
+        bernoulli: a probability, or a number of ones. categorical: k probabilities, or k counts.
+        gaussian: a number, or `size` records in the order drawn.
         """
-        copies, checked = check_at_least_one("copies", copies), self._checked(statistic)
-        drawn: NDArray[Any] = self._outputs.draw(self, checked, copies)
+        drawn: NDArray[Any] = self._outputs.draw(self, statistic, copies)
         return drawn
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
@@ -301,7 +278,9 @@ class ConjugateMechanism(Mechanism):
         Vectorised over both; components are along the last axis. Outputs that can't be have
         -inf. Of `parameter_map`, 0 at the mode, to the last digit, and -inf elsewhere.
         """
-        law: NDArray[np.float64] = self._outputs.logp(self, output, self._checked(statistic))
+        law: NDArray[np.float64] = self._outputs.logp(
+            self, output, self.check_statistics(statistic)
+        )
         return law
 
     @property
@@ -315,22 +294,11 @@ class ConjugateMechanism(Mechanism):
         worst: list[tuple[Any, Any]] = self._outputs.pairs(self)
         return worst
 
-    def outputs(self) -> NDArray[Any] | None:
-        """List all outputs, first axis, where they are counts and few enough."""
-        listed: NDArray[Any] | None = self._outputs.outputs(self)
-        return listed
-
-    def check_output(self, output: Any) -> Any:
-        """Return the output as a Python number or a tuple of them, or raise InvalidInput."""
-        return self._outputs.check_output(self, output)
-
-    def records(self, output: Any) -> NDArray[Any]:
-        """The synthetic records of a copy, or the released parameter."""
-        shown: NDArray[Any] = self._outputs.records(self, self.check_output(output))
-        return shown
-
-    def _checked(self, statistics: Any) -> Any:
-        return self._outputs.check_statistic(self, statistics)
+    @property
+    def space(self) -> OutputSpace:
+        """Parameters, or synthetic records, which are counts but of the gaussian family."""
+        made: OutputSpace = self._outputs.space(self)
+        return made
 
     @property
     def _outputs(self) -> ModuleType:
@@ -407,7 +375,9 @@ def composed_profile(release: ConjugateMechanism, copies: int) -> Profile | None
 def profile_of_copies(release: ConjugateMechanism, copies: int) -> Profile:
     """The profile of `copies` copies: tight where that is known, else by basic composition."""
     together = composed_profile(release, copies)
-    return repeated_profile(release.profile_of_one(), copies) if together is None else together
+    if together is not None:
+        return together
+    return shared_profile(release.profile_of_one(), copies, _SAFE)
 
 
 def draws_floats(release: ConjugateMechanism) -> bool:

@@ -40,7 +40,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -177,23 +176,12 @@ class BetaBinomialMechanism(Mechanism):
         epsilon = copies * math.log1p(self.size / sum(self.prior)) * _SAFE
         return dataclasses.replace(added, epsilon=epsilon)
 
-    def release(self, statistic: Count, copies: int = 1) -> NDArray[np.int64]:
-        """Draw copies, exactly, from the secure generator.
+    def check_statistics(self, statistic: Any) -> Count:
+        """Return a Count of the mechanism's n, whose fields may be arrays, else raise."""
+        return check_count(statistic, self.n)
 
-        Parameters
-        ----------
-        statistic : Count
-            The confidential count; array-valued fields give that many releases at once.
-        copies : int
-            Independent copies of each.
-
-        Returns
-        -------
-        ndarray of int64, shape (copies, *shape of the statistic)
-            Synthetic numbers of ones, each in 0..size.
-        """
-        copies = check_at_least_one("copies", copies)
-        statistic = check_count(statistic, self.n)
+    def draw(self, statistic: Count, copies: int) -> NDArray[np.int64]:
+        """Draw synthetic numbers of ones, each in 0..size."""
         ones, zeros = np.broadcast_arrays(statistic.successes, statistic.failures)
         shape = (copies, *ones.shape)
         return polya_urn(
@@ -225,16 +213,8 @@ class BetaBinomialMechanism(Mechanism):
 
     @property
     def space(self) -> WholeNumbers:
-        """Numbers of ones."""
-        return WholeNumbers(0, self.size, "ones", limit="size")
-
-    def encode(self, outputs: Sequence[int]) -> dict[str, Any]:
-        """Encode copies as columns, one row a copy: its number of ones and of records."""
-        return {**self.space.encode(outputs), "records": np.full(len(outputs), self.size)}
-
-    def records(self, output: int) -> NDArray[np.int8]:
-        """The synthetic records that `output` stands for, ones first; shape (size,)."""
-        return np.repeat(np.array([1, 0], dtype=np.int8), [output, self.size - output])
+        """Numbers of ones, beside those of records."""
+        return ones_among(self.size, "ones", beside=(("records", self.size),))
 
     def check_statistic(self, statistic: Any) -> Count:
         """Return the statistic if it is a Count of the mechanism's n, else raise."""
@@ -242,6 +222,15 @@ class BetaBinomialMechanism(Mechanism):
         if np.ndim(count.successes) or np.ndim(count.n):
             raise InvalidInput("statistic is a Count of arrays; release one Count at a time")
         return count
+
+
+def ones_among(size: int, column: str, **other: Any) -> WholeNumbers:
+    """Numbers of ones among so many synthetic records, which are shown as records, ones first."""
+
+    def shown(ones: int) -> NDArray[np.int8]:
+        return np.repeat(np.array([1, 0], dtype=np.int8), [ones, size - ones])
+
+    return WholeNumbers(0, size, column, limit="size", shown=shown, **other)
 
 
 def check_prior(prior: Any, name: str = "prior", law: str = "beta") -> tuple[float, float]:

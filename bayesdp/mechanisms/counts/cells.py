@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -238,6 +239,11 @@ def table(axes: Sequence[Axis], counts: Any) -> NDArray[Any]:
     for name, column in zip(names, columns, strict=True):
         made[name] = column
     return made
+
+
+def shown_by(axes: Sequence[Axis] | None) -> Callable[[Any], NDArray[Any]] | None:
+    """The way to show counts by their cells; None, for as they are, without axes."""
+    return None if axes is None else partial(table, axes)
 
 
 def drawn(

@@ -53,29 +53,28 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta, check_one_statistic
+from bayesdp.core.outputs.counts import CellCounts
 from bayesdp.core.views import DrawnCountsView, ProductTable, RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.conjugate.release import ConjugateMechanism, calibrated
 from bayesdp.mechanisms.counts.category_laws import dirichlet_multinomial_logpmf
 from bayesdp.mechanisms.counts.category_products import one_draw
-from bayesdp.mechanisms.counts.cells import Axis, check_axes, points_in, table
+from bayesdp.mechanisms.counts.cells import Axis, check_axes, points_in, shown_by
 from bayesdp.mechanisms.counts.table_fields import (
     check_cell_counts,
     check_prior,
     check_size,
-    check_table,
     check_zeros,
 )
 from bayesdp.mechanisms.draws.category_splitting import dirichlet_multinomial_draws
-from bayesdp.mechanisms.randomness import COMPUTATIONAL
-from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours, check_neighbours, check_unshown
 from bayesdp.privacy.profile import Profile, pure_profile
 
@@ -205,35 +204,50 @@ class DirichletMultinomialMechanism(Mechanism):
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
         """The privacy profile of `copies` copies: tight of one copy under replace-one.
 
-        Under add/remove-one it is what the pure epsilon implies.
-
-        Raises
-        ------
-        InvalidInput
-            If a copy has more than a million records, over which delta is summed; or as
-            `guarantee`.
+        Under add/remove-one it is what the pure epsilon implies. Where a copy has more than a
+        million records, over which delta would be summed, any epsilon but the pure one raises
+        InvalidInput.
         """
-        copies = check_at_least_one("copies", copies)
+        copies, one = check_at_least_one("copies", copies), self.pure_epsilon()
         if self.relation(neighbours) is Neighbours.ADD_REMOVE:
-            return pure_profile(self.pure_epsilon(), copies)
+            return pure_profile(one, copies, copies * one)
         if self.size > LARGEST_PROFILE:
-            raise InvalidInput(
-                f"size is {self.size}; the profile of one copy is known up to {LARGEST_PROFILE:,} "
-                "records, beyond which there is its pure epsilon alone, guarantee()"
-            )
-        return collapsed(self.n, self.size, self.alpha).profile(copies=copies)
+            return Profile(self._unknown, copies * one)
+        known = collapsed(self.n, self.size, self.alpha).profile(copies=copies)
+        return dataclasses.replace(known, pure_epsilon=copies * one)
+
+    def _unknown(self, epsilon: float) -> NoReturn:
+        raise InvalidInput(
+            f"size is {self.size}; the profile of one copy is known up to {LARGEST_PROFILE:,} "
+            "records, beyond which there is its pure epsilon alone, guarantee()"
+        )
 
     def pld(self) -> Any:
         """Privacy loss distribution of a copy, for `bdp.compose`; see `Profile.pld`."""
         return self.profile().pld()
+
+    @property
+    def source(self) -> str:
+        """Where its promise is proved."""
+        return (
+            "bayesdp.mechanisms.counts.dirichlet_multinomial; Machanavajjhala, Kifer, "
+            "Abowd, Gehrke and Vilhuber (2008)"
+        )
+
+    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
+        """Assumptions of the promise, in words for the reader of a report."""
+        return (
+            "The size of a copy was chosen without the data." if self.n is None else PUBLIC_N,
+            "The cells and the prior were chosen without the data.",
+        )
 
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
     ) -> Guarantee:
         """The promise of `copies` independent copies at `delta`.
 
-        Pure under add/remove-one and beyond a million records, whatever the delta. Else under
-        replace-one, each copy keeps the epsilon of delta / copies, and the sum is promised.
+        Pure under add/remove-one and beyond a million records, whatever the delta: its own, as no
+        profile says where a delta buys nothing.
 
         Raises
         ------
@@ -242,25 +256,10 @@ class DirichletMultinomialMechanism(Mechanism):
             released as it is. Or if the relation is not one of records.
         """
         copies, delta = check_at_least_one("copies", copies), check_delta(delta)
-        relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
-        check_relation(relation, self.n)
-        made = Guarantee(
-            epsilon=copies * pure_epsilon(self.size, float(self.alpha.min())),
-            delta=0.0,
-            neighbours=relation,
-            strength=Strength.PROVED,
-            assumptions=(
-                "The size of a copy was chosen without the data." if self.n is None else PUBLIC_N,
-                "The cells and the prior were chosen without the data.",
-                COMPUTATIONAL,
-            ),
-            source="bayesdp.mechanisms.counts.dirichlet_multinomial; Machanavajjhala, Kifer, "
-            "Abowd, Gehrke and Vilhuber (2008)",
-        )
-        if delta == 0 or relation is Neighbours.ADD_REMOVE or self.size > LARGEST_PROFILE:
-            return made
-        point = collapsed(self.n, self.size, self.alpha).guarantee(copies=copies, delta=delta)
-        return dataclasses.replace(made, epsilon=point.epsilon, delta=point.delta)
+        relation = self.relation(neighbours)
+        if relation is Neighbours.ADD_REMOVE or self.size > LARGEST_PROFILE:
+            delta = 0.0
+        return Mechanism.guarantee(self, copies=copies, neighbours=relation, delta=delta)
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
         """Guarantee for the removal of a record: copies * log(1 + size / sum of the priors)."""
@@ -271,34 +270,27 @@ class DirichletMultinomialMechanism(Mechanism):
 
     def check_statistic(self, statistic: Any) -> NDArray[np.int64]:
         """The counts as an array if they are one table's, else raise without showing them."""
-        counts = self._checked(statistic)
+        counts = self.check_statistics(statistic)
         check_one_statistic(counts.shape, (self.cells,))
         return counts
 
-    def release(self, statistic: Any, copies: int = 1) -> NDArray[np.int64]:
-        """Draw copies, exactly, from the secure generator.
+    def check_statistics(self, statistic: Any) -> NDArray[np.int64]:
+        """The counts of one table or several, shape (..., cells), else raise without showing."""
+        return check_cell_counts(statistic, self.cells, self.n, self.zeros)
 
-        Parameters
-        ----------
-        statistic : array of int, shape (..., cells)
-            The confidential counts; several tables at once give as many releases.
-        copies : int
-            Independent copies of each.
-
-        Returns
-        -------
-        ndarray of int64, shape (copies, *shape of the statistic)
-        """
-        copies, counts = check_at_least_one("copies", copies), self._checked(statistic)
+    def draw(self, statistic: NDArray[np.int64], copies: int) -> NDArray[np.int64]:
+        """Draw synthetic counts, as many tables as there are in the statistic."""
         support = self.support
-        among = np.broadcast_to(counts[..., support], (copies, *counts.shape[:-1], support.size))
-        drawn = np.zeros((copies, *counts.shape), dtype=np.int64)
-        drawn[..., support] = dirichlet_multinomial_draws(among, self.alpha.tolist(), self.size)
+        among = statistic[..., support]
+        drawn = np.zeros((copies, *statistic.shape), dtype=np.int64)
+        drawn[..., support] = dirichlet_multinomial_draws(
+            np.broadcast_to(among, (copies, *among.shape)), self.alpha.tolist(), self.size
+        )
         return drawn
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
         """Log Pr[output | statistic], vectorised over both; the cells are the last axis."""
-        counts, z = self._checked(statistic), np.asarray(output)
+        counts, z = self.check_statistics(statistic), np.asarray(output)
         if z.shape[-1:] != (self.cells,):
             raise InvalidInput(
                 f"output has shape {z.shape}; its last axis must have length {self.cells}"
@@ -323,18 +315,10 @@ class DirichletMultinomialMechanism(Mechanism):
         """Pairs where the two smallest priors' cells exchange a record, all others elsewhere."""
         return [(self._spread(one), self._spread(other)) for one, other in self._whole().pairs()]
 
-    def outputs(self) -> NDArray[Any] | None:
-        """List all tables, shape (outputs, cells), where they are at most 100,000."""
-        listed = self._whole().outputs()
-        return None if listed is None else self._spread(listed)
-
-    def check_output(self, output: Any) -> tuple[int, ...]:
-        """Return `output` as a tuple of ints if this mechanism can release it, else raise."""
-        return check_table(output, self.cells, self.size, self.zeros)
-
-    def records(self, output: Any) -> NDArray[Any]:
-        """The synthetic counts; with axes, a structured array that shows their cells too."""
-        return np.asarray(output) if self.axes is None else table(self.axes, output)
+    @property
+    def space(self) -> CellCounts:
+        """Synthetic counts; with axes, a structured array shows their cells too."""
+        return CellCounts(self.cells, self.size, self.zeros, shown=shown_by(self.axes))
 
     def synthetic(self, output: Any, random: np.random.Generator) -> dict[str, NDArray[Any]]:
         """The synthetic records that a copy stands for, one array of shape (size,) an axis.
@@ -347,9 +331,6 @@ class DirichletMultinomialMechanism(Mechanism):
                 "bdp.DirichletMultinomialSynthesizer with categories or bounds"
             )
         return points_in(self.axes, np.repeat(np.arange(self.cells), output), random)
-
-    def _checked(self, statistic: Any) -> NDArray[np.int64]:
-        return check_cell_counts(statistic, self.cells, self.n, self.zeros)
 
     def _whole(self) -> ConjugateMechanism:
         """The table's law as that of a conjugate release of categories."""

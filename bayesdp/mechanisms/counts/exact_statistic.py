@@ -13,7 +13,6 @@ the suppressed counts.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,14 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import (
-    as_plain,
     check_at_least_one,
     check_delta,
     check_flag,
     check_one_statistic,
-    is_number,
 )
-from bayesdp.core.outputs import rows_of
+from bayesdp.core.outputs.numbers import Numbers
 from bayesdp.core.views import Ends, ExactView, Floats, Integer, Integers, IntegersView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
@@ -145,7 +142,8 @@ class ExactStatisticMechanism(Mechanism):
 
     # What is released, and with what probability.
 
-    def _checked(self, statistic: Any) -> NDArray[Any]:
+    def check_statistics(self, statistic: Any) -> NDArray[Any]:
+        """The statistic as it is shown, or several along first axes; InvalidInput shows none."""
         if isinstance(statistic, Count) and self.whole and self.dimension is None:
             if self.n is not None and np.any(np.asarray(statistic.n) != self.n):
                 raise InvalidInput(f"the statistic is a Count of an n other than {self.n}")
@@ -171,22 +169,20 @@ class ExactStatisticMechanism(Mechanism):
 
     def check_statistic(self, statistic: Any) -> Any:
         """Return the statistic if it is a single one that can be released, else raise."""
-        check_one_statistic(
-            self._checked(statistic).shape, () if self.dimension is None else (self.dimension,)
-        )
+        single = () if self.dimension is None else (self.dimension,)
+        check_one_statistic(self.check_statistics(statistic).shape, single)
         return statistic
 
-    def release(self, statistic: Any, copies: int = 1) -> NDArray[Any]:
-        """Return the statistic itself, `copies` times; shape (copies, *shape of the statistic)."""
-        exact = self._checked(statistic)
-        return np.repeat(exact[None], check_at_least_one("copies", copies), axis=0)
+    def draw(self, statistic: NDArray[Any], copies: int) -> NDArray[Any]:
+        """Return the statistic itself, `copies` times."""
+        return np.repeat(statistic[None], copies, axis=0)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
         """Log-probability: 0 where the output is what the statistic is shown as, else -inf.
 
         With a dimension, the last axis of both is the vector, and the others broadcast.
         """
-        same = np.asarray(output) == self._checked(statistic)
+        same = np.asarray(output) == self.check_statistics(statistic)
         if self.dimension is not None:
             same = same.all(axis=-1)
         return np.where(same, 0.0, -np.inf)
@@ -202,43 +198,10 @@ class ExactStatisticMechanism(Mechanism):
         whole = IntegersView(shape, partial(_integers, hidden))
         return (exact, whole) if shape else (exact, whole, count_view(self))
 
-    def check_output(self, output: Any) -> Any:
-        """Return the output as a Python number, or a tuple of them, or raise InvalidInput."""
-        if self.dimension is None:
-            return self._checked_number(output)
-        values = output.tolist() if isinstance(output, np.ndarray) else output
-        if not isinstance(values, Sequence) or len(values) != self.dimension:
-            raise InvalidInput(
-                f"output is {quoted(output)}; this mechanism releases {self.dimension} numbers a "
-                "copy"
-            )
-        return tuple(self._checked_number(value) for value in values)
-
-    def _checked_number(self, value: Any) -> int | float:
-        value = as_plain(value)
-        number = is_number(value) and math.isfinite(value)
-        if not number or (self.whole and (value != math.floor(value) or abs(value) > _LARGEST)):
-            what = "integers" if self.whole else "finite numbers"
-            raise InvalidInput(f"output is {quoted(value)}; this mechanism releases {what}")
-        if self.threshold is not None and value != 0 and value < self.threshold:
-            raise InvalidInput(
-                f"output is {quoted(value)}; counts below the threshold {self.threshold} are shown "
-                "as 0"
-            )
-        return int(value) if self.whole else float(value)
-
-    def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """Encode outputs as columns copy, component and value, one row a component."""
-        d = self.dimension or 1
-        return {
-            "copy": np.repeat(np.arange(len(outputs)), d),
-            "component": np.tile(np.arange(d), len(outputs)),
-            "value": np.asarray(outputs, dtype=np.int64 if self.whole else np.float64).ravel(),
-        }
-
-    def decode(self, columns: Mapping[str, Any]) -> list[Any]:
-        """Decode the outputs, in the order of their copies; InvalidInput if a row is missing."""
-        return [self.check_output(row) for row in rows_of(columns, self.dimension)]
+    @property
+    def space(self) -> Numbers:
+        """The statistic's numbers, none of them below the threshold but 0."""
+        return Numbers(self.dimension, self.whole, threshold=self.threshold)
 
 
 def value_of(outputs: Sequence[Any]) -> Any:

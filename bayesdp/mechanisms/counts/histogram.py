@@ -8,6 +8,7 @@ or 2 / scale a copy, exactly (`bayesdp.mechanisms.noise.laplace`). Dwork, McSher
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -16,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
+from bayesdp.core.outputs.numbers import Numbers
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.counts.cells import Axis, check_axes, drawn, table
-from bayesdp.mechanisms.noise.additive import AdditiveNoise, noise_views
+from bayesdp.mechanisms.counts.cells import Axis, check_axes, drawn, shown_by
+from bayesdp.mechanisms.noise.additive import AdditiveNoise, noise_space, noise_views
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism, laplace_profile
 from bayesdp.mechanisms.noise.laws import LaplaceNoise
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours, check_unshown
@@ -112,9 +114,10 @@ class PerturbedHistogramMechanism(AdditiveNoise):
         way = "bdp.synthesizers.PerturbedHistogramSynthesizer.records(release, size)"
         return (*noise_views(self), RecordsView(way))
 
-    def records(self, output: Any) -> NDArray[Any]:
-        """The released counts; with axes, a structured array that shows their cells too."""
-        return np.atleast_1d(output) if self.axes is None else table(self.axes, output)
+    @property
+    def space(self) -> Numbers:
+        """Released counts; with axes, a structured array shows their cells too."""
+        return dataclasses.replace(noise_space(self), shown=shown_by(self.axes))
 
     def synthetic(
         self, output: Any, size: int, random: np.random.Generator

@@ -14,7 +14,6 @@ and a replacement 2 J where two possible cells differ in all marginals.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.outputs.numbers import Numbers
 from bayesdp.core.views import MarginalsView, RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
@@ -31,7 +31,6 @@ from bayesdp.mechanisms.counts.marginals import check_marginals, shown_counts, s
 from bayesdp.mechanisms.counts.table_fields import check_zeros
 from bayesdp.mechanisms.noise.gaussian import DiscreteGaussianMechanism
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism
-from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import (
     PUBLIC_N,
     Neighbours,
@@ -155,36 +154,47 @@ class NoisyMarginalsMechanism(Mechanism):
         parts = np.split(np.asarray(output), ends[:-1])
         return [part.reshape(shape) for part, shape in zip(parts, self.shapes, strict=True)]
 
+    def relation(self, neighbours: Any = None) -> Neighbours:
+        """Return the relation that a promise is asked under, one of records; else raise."""
+        relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
+        check_unshown(relation, self.n)
+        self._of(relation)  # which there may be none of
+        return relation
+
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
         """The privacy profile of `copies` independent copies."""
         made: Profile = self._asked(neighbours).profile(copies=copies)
         return made
 
-    def guarantee(
-        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
-    ) -> Guarantee:
-        """The promise of `copies` independent copies at `delta`: one point of `profile`.
+    def rho(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> float | None:
+        """The zCDP parameter of `copies` copies, of Gaussian noise."""
+        known: float | None = self._asked(neighbours).rho(copies=copies)
+        return known
 
-        Raises
-        ------
-        InvalidInput
-            If n is public and `neighbours` is add/remove, or the relation is not one of records.
-        """
-        made: Guarantee = self._asked(neighbours).guarantee(copies=copies, delta=delta)
-        notes = list(made.assumptions[1:])  # the first: that its caller states the sensitivity
+    @property
+    def source(self) -> str:
+        """Where its promise is proved."""
+        return f"bayesdp.mechanisms.counts.noisy_marginals; {_LAWS[self.noise].source}"
+
+    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
+        """Assumptions of the promise: the noise's, but the first, that the sensitivity is told."""
+        notes = list(self._of(relation).assumptions(relation)[1:])
         if self.n is not None:
             notes.insert(1, PUBLIC_N)
-        source = f"bayesdp.mechanisms.counts.noisy_marginals; {made.source}"
-        return dataclasses.replace(made, assumptions=tuple(notes), source=source)
+        return tuple(notes)
 
     def check_statistic(self, statistic: Any) -> Any:
         """Return the statistic if it is a single one that can be released, else raise."""
         self._of(self.neighbours).check_statistic(self._noisy(statistic, "statistic"))
         return statistic
 
-    def release(self, statistic: Any, copies: int = 1) -> NDArray[np.int64]:
-        """Draw copies, exactly, from the secure generator; the statistic's axis is the last."""
-        drawn = self._of(self.neighbours).release(self._noisy(statistic, "statistic"), copies)
+    def check_statistics(self, statistic: Any) -> Any:
+        """The counts that get noise, of one statistic or several along first axes; else raise."""
+        return self._of(self.neighbours).check_statistics(self._noisy(statistic, "statistic"))
+
+    def draw(self, statistic: Any, copies: int) -> NDArray[np.int64]:
+        """Draw copies, exactly, of the counts that get noise; all others are 0."""
+        drawn = self._of(self.neighbours).draw(statistic, copies)
         made = np.zeros((*drawn.shape[:-1], self._size), dtype=np.int64)
         made[..., self._moving] = drawn
         return made
@@ -223,14 +233,13 @@ class NoisyMarginalsMechanism(Mechanism):
         one[tuple(cell)] = 1
         return tuple(sums_over(one, self.places).tolist())
 
-    def check_output(self, output: Any) -> tuple[int, ...]:
-        """Return the output as a tuple of ints, or raise InvalidInput if it can't be one."""
-        noisy = self._noisy(output, "output")
-        self._of(self.neighbours).check_output(noisy)
-        return tuple(map(int, np.asarray(output).tolist()))
+    @property
+    def space(self) -> Numbers:
+        """Noisy counts; a structured array shows the marginal, cell and count of each."""
+        still = tuple(np.flatnonzero(~self._moving).tolist())
+        return Numbers(self._size, whole=True, zeros=still, shown=self._shown)
 
-    def records(self, output: Any) -> NDArray[Any]:
-        """The released counts: a structured array of marginal, cell and count."""
+    def _shown(self, output: Any) -> NDArray[Any]:
         return shown_counts(self.axes, self.places, self.tables(output))
 
     def _of(self, relation: Neighbours) -> Any:
@@ -271,6 +280,4 @@ class NoisyMarginalsMechanism(Mechanism):
         return given[..., moving]
 
     def _asked(self, neighbours: Neighbours | None) -> Any:
-        relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
-        check_unshown(relation, self.n)
-        return self._of(relation)
+        return self._of(self.relation(neighbours))

@@ -64,6 +64,7 @@ divergence, and P(z_j) <= e^E P(z_j | +1). A bound, not tight.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -80,18 +81,17 @@ from bayesdp.checks import (
     check_one_statistic,
     is_number,
 )
+from bayesdp.core.outputs.counts import CellCounts
 from bayesdp.core.views import Ends, FixedTotalView, Floats, Integer, Integers, IntegersView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
-from bayesdp.mechanisms.conjugate.categorical_outputs import all_counts
-from bayesdp.mechanisms.counts.cells import Axis, table
+from bayesdp.mechanisms.counts.cells import Axis, shown_by
 from bayesdp.mechanisms.counts.dirichlet_multinomial import check_relation
 from bayesdp.mechanisms.counts.negative_binomial_sums import log_coefficient, record_ratios
 from bayesdp.mechanisms.counts.table_fields import (
     check_cell_counts,
     check_prior,
     check_size,
-    check_table,
 )
 from bayesdp.mechanisms.draws.negative_binomial import (
     draws_of_a_sum,
@@ -99,9 +99,9 @@ from bayesdp.mechanisms.draws.negative_binomial import (
     negative_binomial_draws,
 )
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
-from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
-from bayesdp.privacy.profile import Profile, pure_profile, repeated_profile, smallest_satisfying
+from bayesdp.privacy.profile import Profile, pure_profile, shared_profile, smallest_satisfying
 
 _NEGLIGIBLE = 100.0  # below the log of the largest, of an area's events
 _FURTHEST = 1e10  # of a prior or an expected count, either way
@@ -150,6 +150,7 @@ class PoissonGammaMechanism(Mechanism):
     name: ClassVar[str] = "poisson_gamma"
     log_concave: ClassVar[bool] = False
     """The statistic isn't one integer."""
+    source: ClassVar[str] = "bayesdp.mechanisms.counts.poisson_gamma; Quick (2021)"
 
     def __post_init__(self) -> None:
         for name, value in check_fields(self).items():
@@ -250,74 +251,52 @@ class PoissonGammaMechanism(Mechanism):
         """
         copies, relation = check_at_least_one("copies", copies), self.relation(neighbours)
         if self.total is None:
-            return repeated_profile(free_profile(self, relation), copies)
+            return shared_profile(free_profile(self, relation), copies, _SAFE)
         one = fixed_total_epsilon(self, relation)
-        return pure_profile(one, copies)
+        return pure_profile(one, copies, copies * one)
 
-    def guarantee(
-        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
-    ) -> Guarantee:
-        """The promise of `copies` independent copies: pure where a total is fixed, whatever delta.
+    @property
+    def pure(self) -> bool:
+        """True where the total is fixed: a delta then buys nothing."""
+        return self.total is not None
 
-        Else each copy keeps the epsilon of delta / copies, and the sum is promised; at delta = 0,
-        epsilon = inf.
-
-        Raises
-        ------
-        InvalidInput
-            If n is public and `neighbours` is add/remove, or the relation is not one of records.
-        """
-        copies, delta = check_at_least_one("copies", copies), check_delta(delta)
-        relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
-        check_relation(relation, self.n)
-        if self.total is not None:
-            return _stated(self, relation, copies * fixed_total_epsilon(self, relation), 0.0)
-        share = math.nextafter(delta / copies, 0.0)  # copies of it are at most delta
-        epsilon = free_profile(self, relation).epsilon(share) * copies * _SAFE
-        why = (UNBOUNDED,) if math.isinf(epsilon) else ()
-        return _stated(self, relation, epsilon, delta, why)
+    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
+        """Assumptions of the promise, in words for the reader of a report."""
+        public = () if self.n is None else ("The number of events is public, not protected.",)
+        return (*public, "The expected counts, the prior and any fixed total are public.")
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
         """Guarantee for the removal of an event: pure, or at `delta` where that is less."""
-        copies = check_at_least_one("copies", copies)
-        check_relation(Neighbours.ADD_REMOVE, self.n)
+        added = self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
         if self.total is None:
-            epsilon = float(-np.log1p(-self.chance.max()))
+            one = float(-np.log1p(-self.chance.max()))
         else:
-            ratios = record_ratios(self.shape, self.chance, self.total)
-            epsilon = math.log(ratios.max())
-        pure = _stated(self, Neighbours.ADD_REMOVE, copies * epsilon * _SAFE, 0.0)
-        either = self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
-        return min(pure, either, key=lambda guarantee: guarantee.epsilon)
+            one = math.log(record_ratios(self.shape, self.chance, self.total).max())
+        epsilon = int(copies) * one * _SAFE
+        if added.epsilon < epsilon:
+            return added
+        told = (*self.assumptions(Neighbours.ADD_REMOVE), COMPUTATIONAL)
+        return dataclasses.replace(added, epsilon=epsilon, delta=0.0, assumptions=told)
 
     def check_statistic(self, statistic: Any) -> NDArray[np.int64]:
         """The counts as an array if they are one table's, else raise without showing them."""
-        counts = self._checked(statistic)
+        counts = self.check_statistics(statistic)
         check_one_statistic(counts.shape, (len(self.expected),))
         return counts
 
-    def release(self, statistic: Any, copies: int = 1) -> NDArray[np.int64]:
-        """Draw copies, exactly, from the secure generator.
+    def check_statistics(self, statistic: Any) -> NDArray[np.int64]:
+        """The counts of one table or several, shape (..., areas), else raise without showing."""
+        return check_cell_counts(statistic, len(self.expected), self.n, self._zeros)
 
-        Parameters
-        ----------
-        statistic : array of int, shape (..., areas)
-            The confidential counts; several tables at once give as many releases.
-        copies : int
-            Independent copies of each.
-
-        Returns
-        -------
-        ndarray of int64, shape (copies, *shape of the statistic)
-        """
-        copies, counts = check_at_least_one("copies", copies), self._checked(statistic)
-        rows = counts.reshape(-1, counts.shape[-1])[:, self.possible]
+    def draw(self, statistic: NDArray[np.int64], copies: int) -> NDArray[np.int64]:
+        """Draw synthetic counts, as many tables as there are in the statistic."""
+        rows = statistic.reshape(-1, statistic.shape[-1])[:, self.possible]
         drawn = np.stack([self._draw(row, copies) for row in rows], axis=1)
-        return self._everywhere(drawn).reshape(copies, *counts.shape)
+        return self._everywhere(drawn).reshape(copies, *statistic.shape)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
         """Log Pr[output | statistic], vectorised over both; the areas are the last axis."""
-        counts, z = self._checked(statistic), np.asarray(output)
+        counts, z = self.check_statistics(statistic), np.asarray(output)
         if z.shape[-1:] != (len(self.expected),):
             raise InvalidInput(
                 f"output has shape {z.shape}; its last axis must have length {len(self.expected)}"
@@ -366,27 +345,15 @@ class PoissonGammaMechanism(Mechanism):
             for one, other in (map(self._everywhere, pair) for pair in worst_pairs(self))
         ]
 
-    def outputs(self) -> NDArray[Any] | None:
-        """List all tables, shape (outputs, areas), where the total is fixed and they are few."""
-        every = None if self.total is None else all_counts(self.total, len(self.chance))
-        return None if every is None else self._everywhere(every)
-
-    def check_output(self, output: Any) -> tuple[int, ...]:
-        """Return `output` as a tuple of ints if this mechanism can release it, else raise."""
-        return check_table(output, len(self.expected), self.total, self._zeros)
-
-    def records(self, output: Any) -> NDArray[Any]:
-        """The synthetic counts; with names, a structured array that shows the areas too."""
-        if self.areas is None:
-            return np.asarray(output)
-        return table((Axis("area", categories=self.areas),), output)
-
-    def _checked(self, statistic: Any) -> NDArray[np.int64]:
-        return check_cell_counts(statistic, len(self.expected), self.n, self._zeros)
+    @property
+    def space(self) -> CellCounts:
+        """Synthetic counts; with names, a structured array shows the areas too."""
+        axes = None if self.areas is None else (Axis("area", categories=self.areas),)
+        return CellCounts(len(self.expected), self.total, self._zeros, shown=shown_by(axes))
 
     @property
-    def _zeros(self) -> list[int]:
-        return np.flatnonzero(~self.possible).tolist()
+    def _zeros(self) -> tuple[int, ...]:
+        return tuple(np.flatnonzero(~self.possible).tolist())
 
     def _everywhere(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Spread the possible areas' counts over all areas, along the last axis."""
@@ -472,28 +439,6 @@ def _check_expected(expected: Any) -> tuple[float, ...]:
             f"{1 / _FURTHEST:.0e} to {_FURTHEST:.0e} events, or 0 where there can be none"
         )
     return made
-
-
-def _stated(
-    mechanism: PoissonGammaMechanism,
-    relation: Neighbours,
-    epsilon: float,
-    delta: float,
-    why: tuple[str, ...] = (),
-) -> Guarantee:
-    return Guarantee(
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=relation,
-        strength=Strength.PROVED,
-        assumptions=(
-            *(() if mechanism.n is None else ("The number of events is public, not protected.",)),
-            "The expected counts, the prior and any fixed total are public.",
-            *why,
-            COMPUTATIONAL,
-        ),
-        source="bayesdp.mechanisms.counts.poisson_gamma; Quick (2021)",
-    )
 
 
 def fixed_total_epsilon(mechanism: PoissonGammaMechanism, relation: Neighbours) -> float:

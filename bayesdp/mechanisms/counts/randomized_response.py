@@ -26,28 +26,27 @@ only, so that the law is the stated one exactly.
 
 from __future__ import annotations
 
-import itertools
+import dataclasses
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta, check_one_statistic
+from bayesdp.checks import check_at_least_one, check_one_statistic
+from bayesdp.core.answers_space import Answers
 from bayesdp.core.views import AnswersView, RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.counts import response_matrix
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.composition import repeated
-from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours, check_neighbours
 from bayesdp.privacy.profile import Profile, repeated_profile
 
 Pair = tuple[Any, Any]
-_LISTED = 1 << 17  # numbers in a list of all outputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +87,7 @@ class RandomizedResponseMechanism(Mechanism):
     name: ClassVar[str] = "randomized_response"
     neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE
     log_concave: ClassVar[bool] = False
+    source: ClassVar[str] = "bayesdp.mechanisms.counts.randomized_response; Warner (1965)"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", response_matrix.check_weights(self.weights))
@@ -160,44 +160,20 @@ class RandomizedResponseMechanism(Mechanism):
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
         """The privacy profile of `copies` copies: tight of one, else by basic composition."""
         self.relation(neighbours)
-        one = response_matrix.profile(self.weights)
-        return repeated_profile(one, check_at_least_one("copies", copies))
+        one, copies = response_matrix.profile(self.weights), check_at_least_one("copies", copies)
+        if copies == 1:
+            return one
 
-    def guarantee(
-        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
-    ) -> Guarantee:
-        """Promise of `copies` independent releases of all records, to each of them.
+        def inverse(delta: float) -> float:
+            # Rounded down, so that the shares add up to delta at most.
+            return repeated(one.epsilon(math.nextafter(delta / copies, 0.0)), copies)
 
-        At delta = 0 exact; at a larger one, exact for one copy. Where no epsilon is enough, it
-        is inf, and the assumptions say why.
+        return dataclasses.replace(repeated_profile(one, copies), inverse=inverse)
 
-        Raises
-        ------
-        InvalidInput
-            If `neighbours` isn't replace-one.
-        """
-        self.relation(neighbours)
-        times, delta = check_at_least_one("copies", copies), check_delta(delta)
-        profile = self.profile()
-        # Rounded down, so that the shares add up to delta at most.
-        share = delta if times == 1 else math.nextafter(delta / times, 0.0)
-        epsilon = profile.epsilon(share)
-        assumptions: tuple[str, ...] = (
-            PUBLIC_N,
-            "The promise is about one record's category: each is randomised on its own.",
-            COMPUTATIONAL,
-        )
-        if math.isinf(epsilon):
-            delta = max(delta, min(1.0, repeated(profile.delta(math.inf), times)))
-            assumptions += (profile.why,)
-        return Guarantee(
-            epsilon=repeated(epsilon, times),
-            delta=delta,
-            neighbours=self.neighbours,
-            strength=Strength.PROVED,
-            assumptions=assumptions,
-            source="bayesdp.mechanisms.counts.randomized_response; Warner (1965)",
-        )
+    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
+        """Assumptions of the promise, in words for the reader of a report."""
+        about = "The promise is about one record's category: each is randomised on its own."
+        return PUBLIC_N, about, COMPUTATIONAL
 
     def check_statistic(self, statistic: Any) -> NDArray[Any]:
         """Return the n records as an array if they are categories, else raise."""
@@ -205,24 +181,17 @@ class RandomizedResponseMechanism(Mechanism):
         check_one_statistic(records.shape, (self.n,))
         return records
 
-    def release(self, statistic: Any, copies: int = 1) -> NDArray[Any]:
+    def check_statistics(self, statistic: Any) -> NDArray[Any]:
+        """Return the records of several releases, shape (..., n), or raise InvalidInput."""
+        return response_matrix.check_records(statistic, self.k, self.n)
+
+    def draw(self, statistic: NDArray[Any], copies: int) -> NDArray[Any]:
         """Randomise every record, exactly, from the secure generator.
 
-        Parameters
-        ----------
-        statistic : array_like of int, shape (..., n)
-            The confidential records, each from 0 to k - 1.
-        copies : int
-            Independent answers from each.
-
-        Returns
-        -------
-        ndarray of int8 (int64 for more than 128 categories), shape (copies, ..., n)
+        Of shape (copies, ..., n) and type int8, or int64 for more than 128 categories.
         """
-        copies = check_at_least_one("copies", copies)
-        records = response_matrix.check_records(statistic, self.k, self.n)
-        answers = response_matrix.answers(self.weights, records.ravel(), copies)
-        return answers.reshape(copies, *records.shape)
+        answers = response_matrix.answers(self.weights, statistic.ravel(), copies)
+        return answers.reshape(copies, *statistic.shape)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
         """Log Pr[output | statistic], summed over the records; -inf for what is no category.
@@ -260,41 +229,7 @@ class RandomizedResponseMechanism(Mechanism):
         one[where], other[where] = generator.choice(self.k, 2, replace=False)
         return one, other
 
-    def outputs(self) -> NDArray[np.int64] | None:
-        """List all outputs, shape (k^n, n), where they are few."""
-        if self.n > 20 or self.k**self.n * self.n > _LISTED:
-            return None
-        return np.array(list(itertools.product(range(self.k), repeat=self.n)))
-
-    def check_output(self, output: Any) -> tuple[int, ...]:
-        """Return `output` as a tuple of n ints if they are categories, else raise."""
-        z = np.asarray(output)
-        if z.shape != (self.n,) or z.dtype.kind not in "iu" or not np.all((z >= 0) & (z < self.k)):
-            raise InvalidInput(
-                f"output has type {z.dtype} and shape {z.shape}; this mechanism releases "
-                f"n = {self.n} integers from 0 to {self.k - 1}"
-            )
-        return tuple(z.tolist())
-
-    def records(self, output: Sequence[int]) -> NDArray[np.int64]:
-        """The answers, in the order of the records; shape (n,)."""
-        return np.asarray(output, dtype=np.int64)
-
-    def encode(self, outputs: Sequence[Sequence[int]]) -> dict[str, Any]:
-        """Encode copies as columns, one row an answer: its copy, its record and its category."""
-        copies = len(outputs)
-        return {
-            "copy": np.repeat(np.arange(copies), self.n),
-            "record": np.tile(np.arange(self.n), copies),
-            "answer": np.asarray(outputs, dtype=np.int64).reshape(copies * self.n),
-        }
-
-    def decode(self, columns: Mapping[str, Any]) -> list[tuple[int, ...]]:
-        """Decode the copies, and the answers in each, in their order."""
-        copy, record, answer = (np.asarray(columns[c]) for c in ("copy", "record", "answer"))
-        order = np.lexsort((record, copy))
-        copies = len(np.unique(copy))
-        place = np.divmod(np.arange(copy.size), self.n)
-        if copy.size != copies * self.n or not np.array_equal((copy[order], record[order]), place):
-            raise InvalidInput(f"the table doesn't hold each of n = {self.n} answers of every copy")
-        return [self.check_output(z) for z in answer[order].reshape(copies, self.n)]
+    @property
+    def space(self) -> Answers:
+        """Answers of the n records, in their order."""
+        return Answers(self.n, self.k)

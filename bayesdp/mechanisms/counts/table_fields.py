@@ -89,24 +89,3 @@ def check_cell_counts(
             "the mechanism says that none can be; correct them by a public rule, or allow the cell"
         )
     return counts.astype(np.int64)
-
-
-def check_table(
-    output: Any, cells: int, total: int | None, zeros: Sequence[int] = ()
-) -> tuple[int, ...]:
-    """Return a released table as a tuple of ints if it is one, else raise."""
-    counts = np.asarray(output)
-    if (
-        counts.shape != (cells,)
-        or counts.dtype.kind not in "iu"
-        or np.any(counts < 0)
-        or (total is not None and int(counts.sum()) != total)
-        or np.any(counts[list(zeros)])
-    ):
-        raise InvalidInput(
-            f"output has shape {counts.shape} and type {counts.dtype}; this mechanism releases "
-            f"{cells} counts, integers from 0"
-            + ("" if total is None else f" whose sum is {total}")
-            + (f", none in its {len(zeros)} structural zeros" if len(zeros) else "")
-        )
-    return tuple(counts.tolist())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number, plain
+from bayesdp.core.outputs import OutputSpace
 from bayesdp.core.views import Cell
 from bayesdp.errors import InvalidInput, kind_of
 
@@ -136,20 +137,8 @@ class Family(Protocol):
     def pairs(self, n: int | None) -> list[tuple[Any, Any]]:
         """Neighbouring statistics, as far apart as they can be."""
 
-    def outputs(self, size: int) -> NDArray[Any] | None:
-        """List all copies of `size` records, where they can be listed."""
-
-    def check_output(self, output: Any, size: int) -> Any:
-        """Return the output as a Python number or a tuple of them, or raise InvalidInput."""
-
-    def records(self, output: Any, size: int) -> NDArray[Any]:
-        """Synthetic records of a copy."""
-
-    def encode(self, outputs: Sequence[Any], size: int) -> Mapping[str, Any]:
-        """Encode copies as columns."""
-
-    def decode(self, columns: Mapping[str, Any], size: int) -> list[Any]:
-        """Read the copies that `encode` wrote."""
+    def space(self, size: int) -> OutputSpace:
+        """The copies of `size` records that there may be."""
 
 
 @runtime_checkable

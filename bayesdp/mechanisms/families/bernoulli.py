@@ -10,22 +10,19 @@ noisy numbers s and t (t = n - s where n is public), within 0 and n or above 0, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.core.outputs import decode_numbers, encode_numbers
-from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.counts.beta_binomial import check_prior
+from bayesdp.core.outputs import OutputSpace
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.counts.beta_binomial import check_prior, ones_among
 from bayesdp.mechanisms.counts.count import Count, check_count, column_of
 from bayesdp.mechanisms.families.base import Floats, NoisyStatistic, Number, Sums
 from bayesdp.mechanisms.families.count_laws import bernoulli_law, counts_law
 from bayesdp.mechanisms.randomness import generator
-
-_MOST_OUTPUTS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,28 +108,6 @@ class Bernoulli:
             return [*alone, (Count(5, 5), Count(5, 6)), (Count(5, 5), Count(6, 6))]
         return [(Count(x, n), Count(x + 1, n)) for x in sorted({0, n // 2, n - 1}) if x < n]
 
-    def outputs(self, size: int) -> NDArray[np.int64] | None:
-        """List the outputs 0..size, where they are at most a million."""
-        return np.arange(size + 1) if size <= _MOST_OUTPUTS else None
-
-    def check_output(self, output: Any, size: int) -> int:
-        """Return the output if it is a number of ones, or raise InvalidInput."""
-        value = np.asarray(output)
-        if value.ndim or value.dtype.kind not in "iu" or not 0 <= value <= size:
-            raise InvalidInput(
-                f"output is {quoted(output)}; this mechanism releases integers from 0 to size = "
-                f"{size}"
-            )
-        return int(value)
-
-    def records(self, output: Any, size: int) -> NDArray[np.int8]:
-        """Synthetic records, ones first; shape (size,)."""
-        return np.repeat(np.array([1, 0], dtype=np.int8), [output, size - output])
-
-    def encode(self, outputs: Sequence[Any], size: int) -> dict[str, Any]:
-        """Encode copies as columns, one row a copy: its number of ones, and of records."""
-        return {**encode_numbers(outputs), "records": np.full(len(outputs), size)}
-
-    def decode(self, columns: Mapping[str, Any], size: int) -> list[int]:
-        """Decode the numbers of ones, in the order of their copies."""
-        return [self.check_output(z, size) for z in decode_numbers(columns)]
+    def space(self, size: int) -> OutputSpace:
+        """Numbers of ones, beside those of records, which are shown with the ones first."""
+        return ones_among(size, "value", beside=(("records", size),))

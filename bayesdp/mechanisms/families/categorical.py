@@ -12,7 +12,7 @@ For two categories and a public n `Bernoulli` sanitises one number, and needs ha
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least, is_number, keep, plain
-from bayesdp.core.outputs import decode_numbers, encode_numbers
+from bayesdp.core.outputs import OutputSpace
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.conjugate.categorical_outputs import all_counts
+from bayesdp.mechanisms.conjugate.categorical_outputs import labelled
 from bayesdp.mechanisms.counts.count import column_of
 from bayesdp.mechanisms.families.base import Floats, NoisyStatistic, Number, Sums
 from bayesdp.mechanisms.families.count_laws import counts_law
@@ -141,31 +141,6 @@ class Categorical:
             worst.append((tuple(one), tuple(other)))
         return worst
 
-    def outputs(self, size: int) -> NDArray[np.int64] | None:
-        """List all counts with sum `size`, where they are at most 100,000."""
-        return all_counts(size, self.k)
-
-    def check_output(self, output: Any, size: int) -> tuple[int, ...]:
-        """Return the output as counts with sum `size`, or raise InvalidInput."""
-        values = np.asarray(output)
-        if values.shape != (self.k,) or values.dtype.kind not in "iu":
-            raise InvalidInput(
-                f"output is {quoted(output)}; this mechanism releases {self.k} counts"
-            )
-        if np.any(values < 0) or values.sum() != size:
-            raise InvalidInput(
-                f"output is {quoted(output)}; the counts must have sum size = {size}"
-            )
-        return tuple(values.tolist())
-
-    def records(self, output: Any, size: int) -> NDArray[np.int64]:
-        """Synthetic labels, in their order; shape (size,)."""
-        return np.repeat(np.arange(self.k), self.check_output(output, size))
-
-    def encode(self, outputs: Sequence[Any], size: int) -> dict[str, Any]:
-        """Encode copies as columns copy, component and value, one row a category."""
-        return encode_numbers(outputs)
-
-    def decode(self, columns: Mapping[str, Any], size: int) -> list[tuple[int, ...]]:
-        """Decode the copies, in their order."""
-        return [self.check_output(z, size) for z in decode_numbers(columns)]
+    def space(self, size: int) -> OutputSpace:
+        """Counts with sum `size`, shown as synthetic labels in order."""
+        return labelled(self.k, size)

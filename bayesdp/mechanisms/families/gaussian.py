@@ -42,7 +42,7 @@ N(theta, sigma^2), bounded.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -51,8 +51,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
+from bayesdp.core.records_space import Column, Records
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.censored import synthetic_column
 from bayesdp.mechanisms.counts.count import column_of
 from bayesdp.mechanisms.families.base import Floats, NoisyStatistic, Number, Sums, check_interval
 from bayesdp.mechanisms.families.gaussian_draws import drawn
@@ -255,35 +255,10 @@ class Gaussian:
             worst.append(((end, 0.0)[: len(numbers)], moved[: len(numbers)]))
         return worst
 
-    def outputs(self, size: int) -> None:
-        """Return None: the outputs are reals."""
-
-    def check_output(self, output: Any, size: int) -> tuple[float, ...]:
-        """Return the output as a sorted tuple of records within the bounds, or InvalidInput."""
-        values = np.asarray(output)
+    def space(self, size: int) -> Records:
+        """Synthetic records within the bounds, sorted."""
         low, high = self.bounds
-        if values.shape != (size,) or values.dtype.kind not in "iuf":
-            raise InvalidInput(
-                f"output has shape {values.shape}; this mechanism releases size = {size} records"
-            )
-        if not np.all((values >= low) & (values <= high)):
-            raise InvalidInput(f"output has records outside bounds = {self.bounds}")
-        return tuple(np.sort(values.astype(np.float64)).tolist())
-
-    def records(self, output: Any, size: int) -> Floats:
-        """Synthetic records, shape (size,)."""
-        return np.array(self.check_output(output, size))
-
-    def encode(self, outputs: Sequence[Any], size: int) -> dict[str, Any]:
-        """Encode copies as columns, one row a record: its copy and its value."""
-        return synthetic_column.encode(outputs, size)
-
-    def decode(self, columns: Mapping[str, Any], size: int) -> list[tuple[float, ...]]:
-        """Decode the copies, in their order."""
-        copy, values = np.asarray(columns["copy"]), np.asarray(columns["value"])
-        order = np.argsort(copy, kind="stable")
-        starts = np.flatnonzero(np.diff(copy[order], prepend=-1))[1:]
-        return [self.check_output(part, size) for part in np.split(values[order], starts)]
+        return Records(size, (Column(low=low, high=high),), alone=True)
 
 
 def _number(

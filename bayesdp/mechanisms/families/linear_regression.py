@@ -40,7 +40,7 @@ is: copies are whole records, with predictors of their own.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -48,6 +48,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.records_space import Column, Records
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.families import regression_fields
 from bayesdp.mechanisms.families.base import Floats, NoisyStatistic, Number, Sums
@@ -69,8 +70,6 @@ from bayesdp.mechanisms.families.moments import (
     totals_of,
 )
 from bayesdp.mechanisms.randomness import generator
-
-Rows = tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,41 +226,6 @@ class LinearRegression:
         others = [(-1 / (d + 1),) * d, signs, nothing]
         return [(moments_of(corner), moments_of(other)) for other in others]
 
-    def outputs(self, size: int) -> None:
-        """Return None: the outputs are reals."""
-
-    def check_output(self, output: Any, size: int) -> Rows:
-        """Return a copy as a sorted tuple of records, each a tuple within the bounds, or raise."""
-        values, names = np.asarray(output), self.columns
-        if values.shape != (size, len(names)) or values.dtype.kind not in "iuf":
-            raise InvalidInput(
-                f"output has shape {values.shape}; this mechanism releases size = {size} records "
-                f"of {len(names)} columns: {', '.join(names)}"
-            )
-        low, high = self.ends.T
-        if not np.all((values >= low) & (values <= high)):
-            raise InvalidInput(f"output has records outside the bounds {dict(self.bounds)}")
-        order = np.lexsort(values.T[::-1])
-        return tuple(map(tuple, values[order].astype(np.float64).tolist()))
-
-    def records(self, output: Any, size: int) -> NDArray[Any]:
-        """Synthetic records as a structured array with a field for each column, shape (size,)."""
-        values = np.array(self.check_output(output, size))
-        made = np.empty(size, dtype=[(name, np.float64) for name in self.columns])
-        for j, name in enumerate(self.columns):
-            made[name] = values[:, j]
-        return made
-
-    def encode(self, outputs: Sequence[Any], size: int) -> dict[str, Any]:
-        """Encode copies as columns, one row a record: its copy and its columns."""
-        values = np.asarray(outputs, dtype=np.float64).reshape(-1, len(self.columns))
-        copies = {"copy": np.repeat(np.arange(len(outputs)), size)}
-        return copies | {name: values[:, j] for j, name in enumerate(self.columns)}
-
-    def decode(self, columns: Mapping[str, Any], size: int) -> list[Rows]:
-        """Decode the copies, in their order."""
-        copy = np.asarray(columns["copy"])
-        values = np.column_stack([np.asarray(columns[name]) for name in self.columns])
-        order = np.argsort(copy, kind="stable")
-        starts = np.flatnonzero(np.diff(copy[order], prepend=-1))[1:]
-        return [self.check_output(part, size) for part in np.split(values[order], starts)]
+    def space(self, size: int) -> Records:
+        """Synthetic records within the columns' bounds, sorted."""
+        return Records(size, tuple(Column(name, *ends) for name, ends in self.bounds))

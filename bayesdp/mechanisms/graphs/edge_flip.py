@@ -15,41 +15,33 @@ fractions, and the draws have exactly these. How long a draw takes isn't protect
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta, check_flag
+from bayesdp.checks import check_at_least_one, check_flag
 from bayesdp.core.views import DyadsView
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.graphs import edge_flip_promise as promise
 from bayesdp.mechanisms.graphs.edge_flip_draws import released_ties
 from bayesdp.mechanisms.graphs.edge_flip_law import evidence_of, log_law
-from bayesdp.mechanisms.graphs.edge_flip_pairs import Graphs, Pair
+from bayesdp.mechanisms.graphs.graphs_space import Graphs, Pair
 from bayesdp.mechanisms.graphs.network_columns import (
     as_networks,
     check_attribute_names,
     check_on_nodes,
-    check_released,
-    decode_networks,
-    encode_networks,
     public_part,
-    tie_records,
 )
-from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.networks.dyads import dyad_numbers, dyads_numbered
 from bayesdp.networks.evidence import Evidence
 from bayesdp.networks.network import Network
-from bayesdp.privacy.accounting import compose
+from bayesdp.privacy.accounting import composed_profile
 from bayesdp.privacy.composition import repeated
-from bayesdp.privacy.guarantee import Guarantee, Strength
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
-from bayesdp.privacy.profile import Profile, repeated_profile
+from bayesdp.privacy.profile import Profile
 
 Integers = NDArray[np.int64]
 
@@ -90,6 +82,9 @@ class EdgeFlipMechanism(Mechanism):
     attributes: tuple[str, ...] = ()
 
     name: ClassVar[str] = "edge_flip"
+    source: ClassVar[str] = (
+        "bayesdp.mechanisms.graphs.edge_flip; Karwa, Krivitsky and Slavkovic (2017)"
+    )
     n: ClassVar[None] = None
     neighbours: ClassVar[Neighbours] = Neighbours.EDGE
     log_concave: ClassVar[bool] = False
@@ -106,9 +101,14 @@ class EdgeFlipMechanism(Mechanism):
         put(self, "attributes", check_attribute_names(self.attributes))
 
     @property
+    def space(self) -> Graphs:
+        """Graphs on the public nodes, with their public attributes."""
+        return Graphs(self.nodes, self.directed, self.attributes)
+
+    @property
     def dyads(self) -> int:
         """Number of pairs that may be tied; ordered pairs if directed."""
-        return self.nodes * (self.nodes - 1) // (1 if self.directed else 2)
+        return self.space.dyads
 
     def relation(self, neighbours: Any = None) -> Neighbours:
         """Return the relation that a promise is asked under, edge or node; else raise."""
@@ -123,49 +123,24 @@ class EdgeFlipMechanism(Mechanism):
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
         """The privacy profile of `copies` releases.
 
-        Tight of one under edge neighbours; else every dyad is charged as the dearest, and costs
-        add up.
+        Exact of one under edge neighbours; else a bound, which takes every answer for the
+        dearest dyad's.
         """
-        copies, one = check_at_least_one("copies", copies), promise.profile(*self._probabilities())
-        if self.relation(neighbours) is Neighbours.EDGE:
-            return repeated_profile(one, copies)
-        bound = repeated_profile(one, copies * self._dyads_of_a_node)
-        return dataclasses.replace(bound, pure_epsilon=repeated(self._node_epsilon(), copies))
+        count, one = check_at_least_one("copies", copies), promise.profile(*self._probabilities())
+        pure = repeated(one.pure_epsilon, count)
+        if self.relation(neighbours) is Neighbours.NODE:
+            pure = repeated(self._node_epsilon(), count)
+            count *= self._dyads_of_a_node
+        return one if count == 1 else composed_profile(self, count, pure)
 
-    def guarantee(
-        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
-    ) -> Guarantee:
-        """Promise of `copies` independent releases, under edge or node neighbours.
-
-        Two graphs on the same public nodes differ in one dyad's tie; or, under "node", in those
-        of any dyads of one node. At delta = 0 exact; at a larger one, exact for one copy under
-        edge neighbours, and else a bound, which takes every dyad for the dearest.
-
-        Raises
-        ------
-        InvalidInput
-            If `neighbours` is neither of the two.
-        """
-        relation = self.relation(neighbours)
-        times, delta = check_at_least_one("copies", copies), check_delta(delta)
+    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
+        """Assumptions of the promise: which graphs are neighbours, and what is public."""
         by_node = relation is Neighbours.NODE
-        epsilon = repeated(self._node_epsilon() if by_node else self.epsilon(), times)
-        if delta:
-            answers = times * self._dyads_of_a_node if by_node else times
-            epsilon = min(epsilon, self._epsilon_of(answers, delta))
         differ = "any dyads of one node" if by_node else "the tie of one dyad"
         also = ", a pair of nodes in one direction" if self.directed and not by_node else ""
-        return Guarantee(
-            epsilon=epsilon,
-            delta=delta,
-            neighbours=relation,
-            strength=Strength.PROVED,
-            assumptions=(
-                f"Two graphs on the same nodes are neighbours if they differ in {differ}{also}.",
-                "The nodes, and the attributes released with them, are public and not protected.",
-                COMPUTATIONAL,
-            ),
-            source="bayesdp.mechanisms.graphs.edge_flip; Karwa, Krivitsky and Slavkovic (2017)",
+        return (
+            f"Two graphs on the same nodes are neighbours if they differ in {differ}{also}.",
+            "The nodes, and the attributes released with them, are public and not protected.",
         )
 
     def check_statistic(self, statistic: Any) -> Network:
@@ -173,22 +148,16 @@ class EdgeFlipMechanism(Mechanism):
         network = check_on_nodes("the network", statistic, self.nodes, self.directed)
         return public_part(network, self.attributes)
 
-    def release(self, statistic: Any, copies: int = 1) -> NDArray[Any]:
-        """Answer every dyad, exactly, from the secure generator.
-
-        Returns
-        -------
-        ndarray of Network, shape (copies,)
-        """
-        copies, network = check_at_least_one("copies", copies), self.check_statistic(statistic)
+    def draw(self, statistic: Network, copies: int) -> NDArray[Any]:
+        """Answer every dyad, exactly, from the secure generator; Networks, shape (copies,)."""
         drawn = np.empty(copies, dtype=object)
         # Of few dyads, many copies are alike, and share one graph.
         graphs: dict[bytes, Network] = {}
-        ties = released_ties(self._numbers(network), self.dyads, *self._probabilities(), copies)
+        ties = released_ties(self._numbers(statistic), self.dyads, *self._probabilities(), copies)
         for k, numbers in enumerate(ties):
             key = numbers.tobytes()
             if key not in graphs:
-                graphs[key] = network.with_edges(self._dyads(numbers))
+                graphs[key] = statistic.with_edges(self._dyads(numbers))
             drawn[k] = graphs[key]
         return drawn
 
@@ -224,33 +193,11 @@ class EdgeFlipMechanism(Mechanism):
         tie, gap = self._probabilities()
         kinds, first = np.unique(np.column_stack([tie, gap]), axis=0, return_index=True)
         dearest = np.argsort(-promise.nearly(*kinds.T), kind="stable")
-        return [self._graphs.one_tie(number) for number in first[dearest].tolist()]
+        return [self.space.one_tie(number) for number in first[dearest].tolist()]
 
     def nearby(self, pair: Pair, generator: np.random.Generator) -> Pair:
         """Draw other neighbours for an audit's search: any graph, and any dyad of it."""
-        return self._graphs.nearby(generator)
-
-    def outputs(self) -> NDArray[Any] | None:
-        """List all outputs, where they are few."""
-        every = self._graphs.every()
-        return None if every is None else as_networks(every)
-
-    def check_output(self, output: Any) -> Network:
-        """Return `output` as a Network if it is one that this mechanism releases, else raise."""
-        network = check_on_nodes("the output", output, self.nodes, self.directed)
-        return check_released(network, self.attributes)
-
-    def records(self, output: Network) -> NDArray[Any]:
-        """The released ties: the labels of `source` and `target`."""
-        return tie_records(output)
-
-    def encode(self, outputs: Sequence[Network]) -> dict[str, Any]:
-        """Encode copies as columns, one row a node and one a tie; see `network_columns`."""
-        return encode_networks(outputs)
-
-    def decode(self, columns: Mapping[str, Any]) -> list[Network]:
-        """Read the copies that `encode` wrote."""
-        return [self.check_output(z) for z in decode_networks(columns, self.directed)]
+        return self.space.nearby(generator)
 
     @property
     def _by_dyad(self) -> bool:
@@ -260,10 +207,6 @@ class EdgeFlipMechanism(Mechanism):
     @property
     def _dyads_of_a_node(self) -> int:
         return (self.nodes - 1) * (2 if self.directed else 1)
-
-    @property
-    def _graphs(self) -> Graphs:
-        return Graphs(self.nodes, self.directed, self.dyads, self.attributes)
 
     def _every_dyad(self) -> Integers:
         """Nodes of all dyads in their order, shape (dyads, 2)."""
@@ -282,12 +225,6 @@ class EdgeFlipMechanism(Mechanism):
         if not self._by_dyad:
             return repeated(self.epsilon(), self._dyads_of_a_node)
         return promise.node_epsilon(*self._probabilities(), self._every_dyad())
-
-    def _epsilon_of(self, answers: int, delta: float) -> float:
-        """Epsilon of several dyads' answers together, each charged as the dearest dyad's."""
-        if answers == 1:
-            return self.epsilon(delta)
-        return compose([(self, answers)], delta=delta).epsilon
 
     def _numbers(self, network: Network) -> Integers:
         return dyad_numbers(network.edges, self.nodes, self.directed)

@@ -22,8 +22,10 @@ alike, 2 (n - 1) times if the graph is directed.
 Privacy, copies and delta > 0. The laws of one answer under both members are dominated, in either
 order, by the pair of laws whose profile is delta(epsilon) above (`Profile.pld`). Independent
 answers, of M copies of one dyad or of k dyads, are dominated by the product of as many such pairs
-(`privacy.loss_distribution`), whichever the order at each. `compose` bounds the product's epsilon;
-the sum of pure epsilons bounds it too, and the smaller is promised. For one answer it is exact.
+(`privacy.loss_distribution`), whichever the order at each. The product's hockey-stick divergence,
+as computed there from either end, bounds delta at an epsilon, and epsilon at a delta (`compose`);
+so do basic composition and, of epsilon, the sum of pure epsilons, and the smallest is promised. For
+one answer it is exact.
 """
 
 from __future__ import annotations

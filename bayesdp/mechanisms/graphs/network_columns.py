@@ -65,8 +65,8 @@ def check_on_nodes(what: str, graph: Any, nodes: int, directed: bool) -> Network
     if (network.n, network.directed) != (nodes, directed):
         kinds = {True: "directed", False: "undirected"}
         raise InvalidInput(
-            f"{what} has {network.n} nodes and is {kinds[network.directed]}; this mechanism is for "
-            f"{nodes} nodes, {kinds[directed]}"
+            f"{what} isn't one of this mechanism's: it has {network.n} nodes and is "
+            f"{kinds[network.directed]}; this mechanism is for {nodes} nodes, {kinds[directed]}"
         )
     return network
 
@@ -172,8 +172,11 @@ def decode_networks(columns: Mapping[str, Any], directed: bool) -> list[Network]
     Raises
     ------
     InvalidInput
-        If nodes aren't numbered from 0, each once a copy, or ties aren't a graph's.
+        If copies aren't numbered from 0, or nodes, each once a copy, or ties aren't a graph's.
     """
+    copies = np.unique(columns["copy"])
+    if not np.array_equal(copies, np.arange(copies.size)):
+        raise InvalidInput("the table must have copies numbered from 0")
     order = np.lexsort(tuple(np.asarray(columns[c]) for c in ("source", "target", "copy")))
     table = {name: np.asarray(values)[order] for name, values in columns.items()}
     ends = np.flatnonzero(np.diff(table["copy"])) + 1

@@ -25,6 +25,7 @@ beta-model, and synthetic networks from it.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,9 +36,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag
+from bayesdp.core.outputs.numbers import Numbers
 from bayesdp.core.views import GraphView
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.noise.additive import AdditiveNoise
+from bayesdp.mechanisms.noise.additive import AdditiveNoise, noise_space
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism
 from bayesdp.mechanisms.noise.laws import LaplaceNoise
 from bayesdp.mechanisms.noise.pure import up
@@ -146,7 +148,8 @@ class NoisyDegreesMechanism(AdditiveNoise):
 
     # What is drawn, written down, and what an audit tries.
 
-    def _to_steps(self, statistic: Any) -> NDArray[np.int64]:
+    def check_statistics(self, statistic: Any) -> NDArray[np.int64]:
+        """Degrees of a graph, or of each of a list of graphs, else InvalidInput."""
         if isinstance(statistic, list | tuple):
             return np.stack([self._degrees(graph) for graph in statistic])
         return self._degrees(statistic)
@@ -178,20 +181,14 @@ class NoisyDegreesMechanism(AdditiveNoise):
     def _network(self, edges: Any) -> Network:
         return Network(self.labels, edges, self.directed)
 
-    def check_output(self, output: Any) -> tuple[int, ...]:
-        """Return `output` as a tuple of ints, else raise.
+    @property
+    def space(self) -> Numbers:
+        """Released degrees; out- and in-degrees may come as two rows."""
+        rows = 2 if self.directed else 1
+        return dataclasses.replace(noise_space(self), rows=rows, shown=self._shown)
 
-        Out- and in-degrees may come as two rows.
-        """
-        values = np.asarray(output)
-        rows = self.directed and values.shape == (2, len(self.labels))
-        checked: tuple[int, ...] = AdditiveNoise.check_output(
-            self, values.ravel() if rows else output
-        )
-        return checked
-
-    def records(self, output: Any) -> NDArray[Any]:
-        """Released degrees, one row a node: `node`, with `degree`, or `out_degree`, `in_degree`."""
+    def _shown(self, output: Any) -> NDArray[Any]:
+        """One row a node: `node`, with `degree`, or `out_degree` and `in_degree`."""
         names = ("out_degree", "in_degree") if self.directed else ("degree",)
         labels = np.asarray(self.labels)
         table = np.empty(labels.size, [("node", labels.dtype), *((name, "i8") for name in names)])

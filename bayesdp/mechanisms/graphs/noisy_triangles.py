@@ -185,18 +185,11 @@ class NoisyTrianglesMechanism(Mechanism):
             )
         return network
 
-    def release(self, statistic: Any, copies: int = 1) -> NDArray[np.int64]:
-        """Draw copies, exactly, from the secure generator; shape (copies,).
-
-        Parameters
-        ----------
-        statistic : Network or networkx graph
-            Confidential.
-        copies : int
-        """
-        count, scale = self._located(self.check_statistic(statistic))
+    def draw(self, statistic: Network, copies: int) -> NDArray[np.int64]:
+        """Draw copies, exactly, from the secure generator; shape (copies,)."""
+        count, scale = self._located(statistic)
         exact = Fraction(scale)
-        drawn = (count + cauchy_draw(exact) for _ in range(check_at_least_one("copies", copies)))
+        drawn = (count + cauchy_draw(exact) for _ in range(copies))
         return np.array([min(max(z, -FURTHEST), FURTHEST) for z in drawn], dtype=np.int64)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:

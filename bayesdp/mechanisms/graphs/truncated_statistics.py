@@ -18,7 +18,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.core.outputs import order_of_copies
+from bayesdp.core.outputs.named import NamedColumns
 from bayesdp.core.views import GraphView
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
@@ -164,23 +164,18 @@ class TruncatedStatisticsMechanism(Mechanism):
 
     def exact(self, statistic: Any) -> NDArray[np.float64]:
         """The cut graph's statistics without noise: confidential; shape (statistics,)."""
-        degrees = truncated_degrees(self.check_statistic(statistic), self.max_degree)
+        return self._exact(self.check_statistic(statistic))
+
+    def _exact(self, network: Network) -> NDArray[np.float64]:
+        degrees = truncated_degrees(network, self.max_degree)
         return np.array([float(s.of(degrees)) for s in self.statistics])
 
-    def release(self, statistic: Any, copies: int = 1) -> NDArray[Any]:
-        """Draw copies, exactly, from the secure generator.
+    def draw(self, statistic: Network, copies: int) -> NDArray[Any]:
+        """Draw copies, exactly, from the secure generator; shape (copies, statistics).
 
-        Parameters
-        ----------
-        statistic : Network or networkx graph
-            Confidential.
-        copies : int
-
-        Returns
-        -------
-        ndarray of int64 or, with gwdegree, float64, shape (copies, statistics)
+        Integers or, with gwdegree, floats.
         """
-        pairs = zip(self.noises, self.exact(statistic), strict=True)
+        pairs = zip(self.noises, self._exact(statistic), strict=True)
         return np.stack([noise.release(value, copies) for noise, value in pairs], axis=1)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
@@ -230,32 +225,12 @@ class TruncatedStatisticsMechanism(Mechanism):
             (Network(nodes, full[full[:, 1] < nodes - 1]), Network(nodes, full)),
         ]
 
-    def check_output(self, output: Any) -> tuple[int | float, ...]:
-        """Return the output as a tuple of numbers, ints for counts, or raise InvalidInput."""
-        values = output.tolist() if isinstance(output, np.ndarray) else output
-        if not isinstance(values, Sequence) or len(values) != len(self.noises):
-            raise InvalidInput(
-                f"output is {quoted(output)}; this mechanism releases {len(self.noises)} numbers a "
-                f"copy, for {', '.join(s.name for s in self.statistics)}"
-            )
-        pairs = zip(self.noises, values, strict=True)
-        return tuple(noise.check_output(value) for noise, value in pairs)
-
-    def records(self, output: Any) -> NDArray[Any]:
-        """Released statistics as one record, a column each: a structured array of shape (1,)."""
-        kinds = [(s.name, np.int64 if s.whole else np.float64) for s in self.statistics]
-        return np.array([tuple(output)], dtype=kinds)
-
-    def encode(self, outputs: Sequence[Sequence[float]]) -> dict[str, Any]:
-        """Encode copies as columns copy and a statistic each, one row a copy."""
-        shown = np.concatenate([self.records(output) for output in outputs])
-        return {"copy": np.arange(len(outputs))} | {s.name: shown[s.name] for s in self.statistics}
-
-    def decode(self, columns: Mapping[str, Any]) -> list[tuple[int | float, ...]]:
-        """Decode the copies, in their order; InvalidInput if one is missing or there twice."""
-        order = order_of_copies(columns)
-        values = [np.asarray(columns[s.name])[order].tolist() for s in self.statistics]
-        return [self.check_output(row) for row in zip(*values, strict=True)]
+    @property
+    def space(self) -> NamedColumns:
+        """Released statistics, one record a copy with a column each."""
+        named, steps = self.statistics, tuple(noise.step for noise in self.noises)
+        whole = tuple(s.whole for s in named)
+        return NamedColumns(tuple(s.name for s in named), steps, whole=whole)
 
 
 @functools.lru_cache(maxsize=64)

@@ -52,7 +52,7 @@ is, of SDD, the bound in use is the larger one.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -67,6 +67,7 @@ from bayesdp.checks import (
     check_one_of,
     check_one_statistic,
 )
+from bayesdp.core.outputs import OutputSpace
 from bayesdp.core.views import IntractableView, MeanLaw, NormalView, RecordsView, TableView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
@@ -319,22 +320,12 @@ class ModipsGridMechanism(Mechanism):
         check_few(self.family, vector, self.n)
         return statistic
 
-    def release(self, statistic: Any, copies: int = 1) -> NDArray[Any]:
+    def draw(self, statistic: Any, copies: int) -> NDArray[Any]:
         """Draw copies from the secure generator, each from a cell of its own.
 
-        Parameters
-        ----------
-        statistic : as the family says
-            Confidential.
-        copies : int
-
-        Returns
-        -------
-        ndarray, shape (copies,), and then that of an output
+        Of shape (copies,), and then that of an output.
         """
-        copies = check_at_least_one("copies", copies)
-        cells = self.cells(self.check_statistic(statistic), copies)
-        return copies_at(self, parameters_in(self.model.edges, cells))
+        return copies_at(self, parameters_in(self.model.edges, self.cells(statistic, copies)))
 
     def cells(self, statistic: Any, copies: int) -> NDArray[np.int64]:
         """Choose cells privately, shape (copies,): a copy's parameter is uniform in one."""
@@ -370,6 +361,11 @@ class ModipsGridMechanism(Mechanism):
         for c in range(chosen.shape[-1]):
             logs = np.logaddexp(logs, chosen[..., c] + given[..., c])
         return logs
+
+    @property
+    def tractable(self) -> bool:
+        """True of "sdd"; others' laws are sums over all histograms and their noise."""
+        return self.method == "sdd"
 
     def log_cells(self, statistic: Any) -> NDArray[np.float64]:
         """Log-probabilities of SDD's cells, shape of the statistic and the cells."""
@@ -425,25 +421,10 @@ class ModipsGridMechanism(Mechanism):
         """Neighbouring statistics as far apart as they can be, for an audit."""
         return self.family.pairs(self.n)
 
-    def outputs(self) -> NDArray[Any] | None:
-        """List all outputs, first axis, where they can be listed and have a law."""
-        return self.family.outputs(self.size) if self.method == "sdd" else None
-
-    def check_output(self, output: Any) -> Any:
-        """Return the output as a Python number or a tuple of them, or raise InvalidInput."""
-        return self.family.check_output(output, self.size)
-
-    def records(self, output: Any) -> NDArray[Any]:
-        """The synthetic records, sorted."""
-        return self.family.records(output, self.size)
-
-    def encode(self, outputs: Sequence[Any]) -> Mapping[str, Any]:
-        """Encode copies as columns."""
-        return self.family.encode(outputs, self.size)
-
-    def decode(self, columns: Mapping[str, Any]) -> list[Any]:
-        """Read the copies that `encode` wrote."""
-        return self.family.decode(columns, self.size)
+    @property
+    def space(self) -> OutputSpace:
+        """Copies of synthetic records, as the family has them."""
+        return self.family.space(self.size)
 
 
 def check_method(method: Any, calibration: Any) -> None:

@@ -16,7 +16,7 @@ beta-binomial probabilities in place of one:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
+from bayesdp.core.several_space import Several
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.base import Mechanism
@@ -32,11 +33,8 @@ from bayesdp.mechanisms.families.bernoulli import Bernoulli
 from bayesdp.mechanisms.families.count_laws import smoothed
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
 from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
-from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.profile import Profile
-
-_MOST_OUTPUTS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,39 +85,34 @@ class NestedModipsMechanism(Mechanism):
         """The privacy profile of `copies` sanitised statistics; the draws from each are free."""
         return self.sbs.profile(copies=copies, neighbours=neighbours)
 
-    def guarantee(
-        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
-    ) -> Guarantee:
-        """The promise of `copies` sanitised statistics and all their draws."""
-        return self.sbs.guarantee(copies=copies, neighbours=neighbours, delta=delta)
+    @property
+    def source(self) -> str:
+        """Where its promise is proved."""
+        return self.sbs.source
 
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """Guarantee for the removal of a record, the same as for its addition."""
-        return self.sbs.removal_guarantee(copies=copies, delta=delta)
+    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
+        """Assumptions of the promise: the sanitised statistics'."""
+        return self.sbs.assumptions(relation)
+
+    def rho(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> float | None:
+        """The zCDP parameter of `copies` sanitised statistics; None for Laplace noise."""
+        return self.sbs.rho(copies=copies, neighbours=neighbours)
 
     def check_statistic(self, statistic: Any) -> Any:
         """Return the statistic if it is a single one of the family's, else raise."""
         return self.sbs.check_statistic(statistic)
 
-    def release(self, statistic: Any, copies: int = 1) -> NDArray[Any]:
-        """Draw copies from the secure generator.
+    def check_statistics(self, statistic: Any) -> NDArray[Any]:
+        """Return a single statistic's numbers, or raise InvalidInput."""
+        return self.sbs.check_statistics(self.check_statistic(statistic))
 
-        Parameters
-        ----------
-        statistic : as the family says
-            Confidential.
-        copies : int
-            Sanitised statistics, each with noise of its own.
+    def draw(self, statistic: NDArray[Any], copies: int) -> NDArray[Any]:
+        """Draw copies from the secure generator: as many statistics, each with its own noise.
 
-        Returns
-        -------
-        ndarray, shape (copies, draws), and then that of one copy
+        Of shape (copies, draws), and then that of one copy.
         """
-        copies, sbs = check_at_least_one("copies", copies), self.sbs
-        vector = sbs.family.vector(self.check_statistic(statistic), sbs.n)
-        noisy = [part.release(vector[i], copies) for i, part in enumerate(sbs.parts)]
-        each = np.stack(noisy, axis=-1)[:, None]
-        return sbs.family.draw(np.repeat(each, self.draws, axis=1), sbs)
+        noisy = np.repeat(self.sbs.noisy(statistic, copies)[:, None], self.draws, axis=1)
+        return self.sbs.family.draw(noisy, self.sbs)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
         """Log Pr[output | statistic] of binary records with a public n, vectorised over both.
@@ -136,7 +129,7 @@ class NestedModipsMechanism(Mechanism):
             For other families, or where n is confidential: it is intractable.
         """
         sbs = self.sbs
-        if not self._tractable or sbs.n is None:
+        if not self.tractable or sbs.n is None:
             raise InvalidInput(
                 "the law of nested copies is intractable but of binary records with a public n; "
                 "analyse each copy as data and combine the results with bdp.evaluate.combine_nested"
@@ -153,7 +146,8 @@ class NestedModipsMechanism(Mechanism):
         return np.asarray(tables[place, count])
 
     @property
-    def _tractable(self) -> bool:
+    def tractable(self) -> bool:
+        """True of binary records with a public n."""
         return isinstance(self.sbs.family, Bernoulli) and self.n is not None
 
     @property
@@ -166,44 +160,7 @@ class NestedModipsMechanism(Mechanism):
         """Neighbouring statistics as far apart as they can be, for an audit."""
         return self.sbs.pairs()
 
-    def outputs(self) -> NDArray[Any] | None:
-        """List all outputs, first axis, where they have a law and are at most 100,000."""
-        if not self._tractable or (self.sbs.size + 1) ** self.draws > _MOST_OUTPUTS:
-            return None
-        shape = (self.sbs.size + 1,) * self.draws
-        return np.stack(np.unravel_index(np.arange(np.prod(shape)), shape), axis=-1)
-
-    def check_output(self, output: Any) -> tuple[Any, ...]:
-        """Return the output as a tuple of `draws` copies, or raise InvalidInput."""
-        if np.ndim(output) == 0 or len(output) != self.draws:
-            raise InvalidInput(
-                f"the output isn't draws = {self.draws} copies; this mechanism releases so many "
-                "from one sanitised statistic"
-            )
-        return tuple(self.sbs.check_output(each) for each in output)
-
-    def records(self, output: Any) -> NDArray[Any]:
-        """The synthetic records, as a structured array of `draw` and `value`, or their columns."""
-        each = [self.sbs.records(one) for one in output]
-        values = np.concatenate(each)
-        if not values.dtype.names:
-            values = values.view([("value", values.dtype)])
-        made = np.empty(values.size, dtype=[("draw", np.int64), *values.dtype.descr])
-        made["draw"] = np.repeat(np.arange(self.draws), [one.size for one in each])
-        for name in values.dtype.names or ():
-            made[name] = values[name]
-        return made
-
-    def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """Encode copies as the family's columns, with `draw` beside `copy`."""
-        columns = dict(self.sbs.encode([one for output in outputs for one in output]))
-        place = np.asarray(columns["copy"])
-        return columns | {"copy": place // self.draws, "draw": place % self.draws}
-
-    def decode(self, columns: Mapping[str, Any]) -> list[Any]:
-        """Read the copies that `encode` wrote, in their order."""
-        rest = {name: values for name, values in columns.items() if name != "draw"}
-        rest["copy"] = np.asarray(columns["copy"]) * self.draws + np.asarray(columns["draw"])
-        flat = self.sbs.decode(rest)
-        outputs = [flat[i : i + self.draws] for i in range(0, len(flat), self.draws)]
-        return [self.check_output(output) for output in outputs]
+    @property
+    def space(self) -> Several:
+        """Copies of each sanitised statistic, with their `draw`."""
+        return Several(self.sbs.space, self.draws)

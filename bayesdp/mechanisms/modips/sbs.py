@@ -38,7 +38,7 @@ numbers costs what `bayesdp.mechanisms.noise.pure` proves, and for the records n
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -46,6 +46,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag, check_one_of, check_one_statistic
+from bayesdp.core.outputs import OutputSpace
 from bayesdp.core.views import Floats, IntractableView, MixtureTable, MomentsView, RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
@@ -236,24 +237,21 @@ class ModipsSBSMechanism(Mechanism):
             part.check_statistic(value)
         return statistic
 
-    def release(self, statistic: Any, copies: int = 1) -> NDArray[Any]:
-        """Draw copies from the secure generator.
+    def check_statistics(self, statistic: Any) -> NDArray[Any]:
+        """Return the numbers of one statistic or several, along the last axis; else raise."""
+        return self.family.vector(statistic, self.n)
 
-        Parameters
-        ----------
-        statistic : as the family says
-            Confidential. One of arrays gives as many releases at once.
-        copies : int
-            Independent copies of each, with noise of their own.
+    def draw(self, statistic: NDArray[Any], copies: int) -> NDArray[Any]:
+        """Draw copies from the secure generator, each with noise of its own.
 
-        Returns
-        -------
-        ndarray, shape (copies, *shape of the statistic), and then that of an output
+        Of shape (copies, *shape of the statistics), and then that of an output.
         """
-        copies = check_at_least_one("copies", copies)
-        vector = self.family.vector(statistic, self.n)
-        noisy = [part.release(vector[..., i], copies) for i, part in enumerate(self.parts)]
-        return self.family.draw(np.stack(noisy, axis=-1), self)
+        return self.family.draw(self.noisy(statistic, copies), self)
+
+    def noisy(self, vector: NDArray[Any], copies: int) -> NDArray[Any]:
+        """Draw noisy numbers along the last axis, copies along the first; confidential no more."""
+        drawn = [part.release(vector[..., i], copies) for i, part in enumerate(self.parts)]
+        return np.stack(drawn, axis=-1)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
         """Log-probability, or density, of a copy given the statistic, vectorised over both.
@@ -295,22 +293,7 @@ class ModipsSBSMechanism(Mechanism):
         """Neighbouring statistics as far apart as they can be, for an audit."""
         return self.family.pairs(self.n)
 
-    def outputs(self) -> NDArray[Any] | None:
-        """List all outputs, first axis, where they can be listed."""
-        return self.family.outputs(self.size)
-
-    def check_output(self, output: Any) -> Any:
-        """Return the output as a Python number or a tuple of them, or raise InvalidInput."""
-        return self.family.check_output(output, self.size)
-
-    def records(self, output: Any) -> NDArray[Any]:
-        """The synthetic records, sorted."""
-        return self.family.records(output, self.size)
-
-    def encode(self, outputs: Sequence[Any]) -> Mapping[str, Any]:
-        """Encode copies as columns."""
-        return self.family.encode(outputs, self.size)
-
-    def decode(self, columns: Mapping[str, Any]) -> list[Any]:
-        """Read the copies that `encode` wrote."""
-        return self.family.decode(columns, self.size)
+    @property
+    def space(self) -> OutputSpace:
+        """Copies of synthetic records, as the family has them."""
+        return self.family.space(self.size)

@@ -34,7 +34,6 @@ the data would be to use the wrong law.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,7 +43,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, keep
-from bayesdp.core.outputs import decode_numbers, encode_numbers
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
@@ -59,6 +57,7 @@ from bayesdp.mechanisms.families.evidence import (
     priors_of,
     utilities,
 )
+from bayesdp.mechanisms.modips.chosen_space import Chosen
 from bayesdp.mechanisms.modips.grid import ModipsGridMechanism
 from bayesdp.mechanisms.modips.nested import NestedModipsMechanism
 from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
@@ -71,8 +70,6 @@ from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.profile import Profile
 
 Copying = ModipsSBSMechanism | ModipsGridMechanism | NestedModipsMechanism
-
-_MOST_OUTPUTS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +150,8 @@ class SelectedModipsMechanism(Mechanism):
     ) -> Guarantee:
         """The promise of `copies` choices, and of `each` copies after every one.
 
+        Its own, as the zCDP parameter of the two together depends on whether a delta is needed.
+
         Raises
         ------
         InvalidInput
@@ -214,24 +213,14 @@ class SelectedModipsMechanism(Mechanism):
     def _utilities(self, counts: NDArray[Any]) -> NDArray[np.float64]:
         return utilities(priors_of(self.families), counts, self.criterion)
 
-    def release(self, statistic: Any, copies: int = 1) -> NDArray[np.int64]:
+    def draw(self, statistic: Any, copies: int) -> NDArray[np.int64]:
         """Choose a family, and draw copies, from the secure generator.
 
-        Parameters
-        ----------
-        statistic : as the families say
-            Confidential.
-        copies : int
-            Independent choices, each with `each` copies after it.
-
-        Returns
-        -------
-        ndarray of int64, shape (copies, 1 + each * numbers of a copy)
+        Independent choices, each with `each` copies after it: of shape (copies, 1 + each * numbers
+        of a copy).
         """
-        copies = check_at_least_one("copies", copies)
-        counts = self._counts(self.check_statistic(statistic))
-        chosen = self.choice.release(self._utilities(counts), copies)
-        made = np.empty((copies, self._width()), dtype=np.int64)
+        chosen = self.choice.release(self._utilities(self._counts(statistic)), copies)
+        made = np.empty((copies, self.space.width), dtype=np.int64)
         made[:, 0] = chosen
         for i, candidate in enumerate(self.candidates):
             rows = np.flatnonzero(chosen == i)
@@ -263,7 +252,7 @@ class SelectedModipsMechanism(Mechanism):
             if not np.any(here):
                 continue
             # Outputs with another family stand aside: no law is worked out for theirs.
-            copies = self._copies_in(np.where(here[..., None], z, z[here][0]))
+            copies = self.space.copies_in(np.where(here[..., None], z, z[here][0]))
             given = sum(candidate.logp(each, statistic) for each in copies)
             logs = np.where(here, law + given, logs)
         return logs
@@ -272,15 +261,7 @@ class SelectedModipsMechanism(Mechanism):
 
     def split(self, output: Any) -> tuple[int, tuple[Any, ...]]:
         """Split an output into the chosen family's position, and copies as `candidates` release."""
-        values = np.asarray(output)
-        if values.shape != (self._width(),) or values.dtype.kind not in "iu":
-            raise InvalidInput(
-                f"output is {quoted(output)}; this mechanism releases {self._width()} integers: "
-                "the position of the chosen family, and the numbers of the copies after it"
-            )
-        chosen = self.choice.check_output(values[0])
-        candidate = self.candidates[chosen]
-        return chosen, tuple(candidate.check_output(each) for each in self._copies_in(values))
+        return self.space.split(output)
 
     @property
     def views(self) -> tuple[View, ...]:
@@ -292,55 +273,15 @@ class SelectedModipsMechanism(Mechanism):
         """Neighbouring statistics as far apart as they can be, for an audit."""
         return self.modips.pairs()
 
-    def outputs(self) -> NDArray[Any] | None:
-        """List all outputs, first axis, where they have a law and are at most 100,000."""
-        copies = self.modips.outputs()
-        if copies is None or len(self.families) * len(copies) ** self.each > _MOST_OUTPUTS:
-            return None
-        flat = np.reshape(copies, (len(copies), -1))
-        rows = itertools.product(range(len(self.families)), *[range(len(flat))] * self.each)
-        return np.array([np.concatenate([[i], *(flat[j] for j in places)]) for i, *places in rows])
+    @property
+    def space(self) -> Chosen:
+        """Positions of the chosen family, and the copies after it, whichever that is."""
+        return Chosen(self.choice.space, self.modips.space, self.each, self._shape())
 
-    def check_output(self, output: Any) -> tuple[int, ...]:
-        """Return the output as a tuple of integers, or raise InvalidInput."""
-        self.split(output)
-        return tuple(np.asarray(output).tolist())
-
-    def records(self, output: Any) -> NDArray[Any]:
-        """The synthetic records, as a structured array of `family`, `copy` and `value`.
-
-        `copy` only where there are several after one choice; with nested copies, `draw` too.
-        """
-        chosen, copies = self.split(output)
-        each = [self.candidates[chosen].records(copy) for copy in copies]
-        shown = np.concatenate(each)
-        columns: dict[str, Any] = {"family": np.full(shown.size, chosen)}
-        if self.each > 1:
-            columns["copy"] = np.repeat(np.arange(self.each), [one.size for one in each])
-        names = shown.dtype.names
-        columns |= {name: shown[name] for name in names} if names else {"value": shown}
-        rows = np.empty(shown.size, dtype=[(name, x.dtype) for name, x in columns.items()])
-        for name, column in columns.items():
-            rows[name] = column
-        return rows
-
-    def encode(self, outputs: Sequence[Any]) -> Mapping[str, Any]:
-        """Encode outputs as columns, one row a number of a copy, the chosen family beside it."""
-        values = np.asarray(outputs)
-        chosen = np.repeat(values[:, 0], values.shape[1] - 1)
-        return {**encode_numbers(values[:, 1:].tolist()), "family": chosen}
-
-    def decode(self, columns: Mapping[str, Any]) -> list[tuple[int, ...]]:
-        """Read the outputs that `encode` wrote, in their order."""
-        family = np.asarray(columns["family"])
-        _, first, place = np.unique(columns["copy"], return_index=True, return_inverse=True)
-        if np.any(family != family[first][place]):
-            raise InvalidInput("family differs within an output; it is one choice")
-        rest = decode_numbers(
-            {name: values for name, values in columns.items() if name != "family"}
-        )
-        read = [(chosen, *row) for chosen, row in zip(family[first].tolist(), rest, strict=True)]
-        return [self.check_output(output) for output in read]
+    @property
+    def tractable(self) -> bool:
+        """True if the copies' law is."""
+        return self.modips.tractable
 
     def _shape(self) -> tuple[int, ...]:
         """Shape of one copy: () for binary records, whose number of ones it is."""
@@ -349,15 +290,6 @@ class SelectedModipsMechanism(Mechanism):
         return (
             (self.modips.draws, *inner) if isinstance(self.modips, NestedModipsMechanism) else inner
         )
-
-    def _width(self) -> int:
-        """Number of integers in an output."""
-        return 1 + self.each * math.prod(self._shape())
-
-    def _copies_in(self, output: NDArray[Any]) -> list[NDArray[Any]]:
-        """Cut copies from outputs of shape (..., width); shape (..., *shape of a copy) each."""
-        apart = output[..., 1:].reshape(*output.shape[:-1], self.each, *self._shape())
-        return list(np.moveaxis(apart, output.ndim - 1, 0))
 
 
 def _check_modips(modips: Any, first: Family) -> Copying:

@@ -8,10 +8,8 @@ beyond a bound to the bound (boundary-inflated truncation), post-processing that
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 import warnings
-from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -19,8 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta, check_one_statistic, is_number
-from bayesdp.core.outputs import rows_of
+from bayesdp.checks import check_at_least_one, check_delta, check_one_statistic
+from bayesdp.core.outputs.numbers import Numbers
 from bayesdp.core.views import CountView, IntegersView, NoiseView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
@@ -39,7 +37,6 @@ from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours, check_neighbours, c
 from bayesdp.privacy.profile import Profile, gaussian_divergence, smallest_satisfying
 
 _OPEN = 2**62  # steps to a bound that isn't there
-_MOST = 100_000  # outputs that are listed
 
 
 class AdditiveNoise(Mechanism):
@@ -286,7 +283,14 @@ class AdditiveNoise(Mechanism):
         """Noise on a number or a vector, which may be of integers, and a number of ones."""
         return noise_views(self)
 
-    def _to_steps(self, statistic: Any) -> Any:
+    def check_statistics(self, statistic: Any) -> Any:
+        """The statistic in steps of the lattice, or several, with the vector as the last axis.
+
+        Raises
+        ------
+        InvalidInput
+            If it isn't made of such numbers; no message shows one.
+        """
         return to_steps(
             statistic,
             self.step,
@@ -303,28 +307,16 @@ class AdditiveNoise(Mechanism):
     def check_statistic(self, statistic: Any) -> Any:
         """Return the statistic if it is a single one that can be released, else raise."""
         shape = () if self.dimension is None else (self.dimension,)
-        check_one_statistic(self._to_steps(statistic).shape, shape)
+        check_one_statistic(self.check_statistics(statistic).shape, shape)
         return statistic
 
-    def release(self, statistic: Any, copies: int = 1) -> NDArray[Any]:
-        """Draw copies, exactly, from the secure generator.
+    def draw(self, statistic: NDArray[np.int64], copies: int) -> NDArray[Any]:
+        """Draw copies, exactly, of a statistic in steps of the lattice, from the secure generator.
 
-        Parameters
-        ----------
-        statistic : array_like
-            Confidential. Scalar mechanisms take any shape, each element a statistic of its own;
-            with a dimension, the last axis is the vector.
-        copies : int
-            Independent copies of each.
-
-        Returns
-        -------
-        ndarray of int64 or, for real statistics, float64, shape (copies, *shape of the statistic)
+        Integers or, for real statistics, floats.
         """
-        copies = check_at_least_one("copies", copies)
-        centre = self._to_steps(statistic)
-        shape = (copies, *centre.shape)
-        flat = np.broadcast_to(centre, shape).ravel()
+        shape = (copies, *statistic.shape)
+        flat = np.broadcast_to(statistic, shape).ravel()
         if self.bounding == "truncated":
             drawn = flat + self.noise.draw_within(*self._gaps(flat))
         else:
@@ -339,7 +331,7 @@ class AdditiveNoise(Mechanism):
 
         With a dimension, the last axis of both is the vector, and the others broadcast.
         """
-        centre = self._to_steps(statistic)
+        centre = self.check_statistics(statistic)
         with np.errstate(over="ignore"):  # too large to be an output
             y = np.asarray(output, dtype=np.float64) / self.step
         d = self.dimension
@@ -363,15 +355,6 @@ class AdditiveNoise(Mechanism):
         return np.asarray(law if d is None else law.sum(axis=-1))
 
     # What is written down, and what an audit tries.
-
-    def outputs(self) -> NDArray[Any] | None:
-        """List every output, first axis, where the bounds leave at most 100,000; else None."""
-        low, high = self.ends
-        d = self.dimension
-        if low is None or high is None or (d or 1) * math.log(high - low + 1) > math.log(_MOST):
-            return None
-        points = np.arange(low, high + 1) * (1 if self.whole else self.step)
-        return points if d is None else np.array(list(itertools.product(points, repeat=d)))
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Pairs of neighbouring statistics, as the lattice points that they are rounded to.
@@ -408,47 +391,15 @@ class AdditiveNoise(Mechanism):
         values = (steps if self.whole else steps * self.step).tolist()
         return values[0] if self.dimension is None else tuple(values)
 
-    def check_output(self, output: Any) -> Any:
-        """Return the output as a Python number, or a tuple of them, or raise InvalidInput."""
-        d = self.dimension
-        if d is None:
-            return self._checked_number(output)
-        values = output.tolist() if isinstance(output, np.ndarray) else output
-        if not isinstance(values, Sequence) or len(values) != d:
-            raise InvalidInput(
-                f"output is {quoted(output)}; this mechanism releases {d} numbers a copy"
-            )
-        return tuple(self._checked_number(value) for value in values)
+    @property
+    def space(self) -> Numbers:
+        """Multiples of the lattice's step, within the bounds."""
+        return noise_space(self)
 
-    def _checked_number(self, value: Any) -> int | float:
-        low, high = self.ends
-        number = is_number(value) and math.isfinite(value)
-        steps = float(value) / self.step if number else math.nan
-        if (
-            not math.isfinite(steps)
-            or steps != math.floor(steps)
-            or not (-math.inf if low is None else low)
-            <= steps
-            <= (math.inf if high is None else high)
-        ):
-            within = "" if self.bounds is None else f" within {self.bounds}"
-            what = "integers" if self.whole else f"multiples of {quoted(self.step)}"
-            raise InvalidInput(f"output is {quoted(value)}; this mechanism releases {what}{within}")
-        return int(value) if self.whole else float(value)
 
-    def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """Encode outputs as columns copy, component and value, one row a component."""
-        d = self.dimension or 1
-        kind = np.int64 if self.whole else np.float64
-        return {
-            "copy": np.repeat(np.arange(len(outputs)), d),
-            "component": np.tile(np.arange(d), len(outputs)),
-            "value": np.asarray(outputs, dtype=kind).ravel(),
-        }
-
-    def decode(self, columns: Mapping[str, Any]) -> list[Any]:
-        """Decode the outputs, in the order of their copies; InvalidInput if a row is missing."""
-        return [self.check_output(row) for row in rows_of(columns, self.dimension)]
+def noise_space(mechanism: AdditiveNoise) -> Numbers:
+    """The space of a statistic plus noise: multiples of the lattice's step, within the bounds."""
+    return Numbers(mechanism.dimension, mechanism.whole, mechanism.step, mechanism.bounds)
 
 
 def noise_views(mechanism: AdditiveNoise) -> tuple[View, ...]:

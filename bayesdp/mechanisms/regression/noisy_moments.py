@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag, check_one_of, check_one_statistic
-from bayesdp.core.outputs import NamedNumbers
+from bayesdp.core.outputs.named import NamedNumbers
 from bayesdp.core.views import MomentsView
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.base import Mechanism
@@ -209,22 +209,13 @@ class NoisyMomentsMechanism(Mechanism):
             part.check_statistic(value)
         return statistic
 
-    def release(self, statistic: Any, copies: int = 1) -> NDArray[np.float64]:
-        """Draw copies, exactly, from the secure generator.
+    def check_statistics(self, statistic: Any) -> NDArray[Any]:
+        """The statistic's numbers, or several statistics', shape (..., numbers); else raise."""
+        return self.family.vector(statistic, self.n)
 
-        Parameters
-        ----------
-        statistic : array_like, shape (..., numbers)
-            Confidential.
-        copies : int
-
-        Returns
-        -------
-        ndarray of float, shape (copies, ..., numbers)
-        """
-        copies = check_at_least_one("copies", copies)
-        vector = self.family.vector(statistic, self.n)
-        drawn = [part.release(vector[..., i], copies) for i, part in enumerate(self.parts)]
+    def draw(self, statistic: NDArray[Any], copies: int) -> NDArray[np.float64]:
+        """Draw copies, exactly, from the secure generator; shape (copies, ..., numbers)."""
+        drawn = [part.release(statistic[..., i], copies) for i, part in enumerate(self.parts)]
         return np.stack(drawn, axis=-1).astype(np.float64)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:

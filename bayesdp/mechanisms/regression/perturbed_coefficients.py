@@ -14,7 +14,6 @@ records are many, and one more may move them by any amount, so there is no such 
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import warnings
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag, check_one_of
-from bayesdp.core.outputs import with_names
+from bayesdp.core.outputs.named import NamedNumbers
 from bayesdp.core.views import CoefficientsView
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
@@ -37,8 +36,7 @@ from bayesdp.mechanisms.noise.lattice import FURTHEST
 from bayesdp.mechanisms.regression import logistic_minimiser as logistic
 from bayesdp.mechanisms.regression import ridge
 from bayesdp.mechanisms.regression.perturbed_coefficients_records import Signed, coefficients
-from bayesdp.privacy.guarantee import Guarantee
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours, check_neighbours
 from bayesdp.privacy.profile import Profile
 
 INTERCEPT = "intercept"
@@ -188,23 +186,32 @@ class PerturbedCoefficientsMechanism(Mechanism):
 
     # What is promised.
 
+    def relation(self, neighbours: Any = None) -> Neighbours:
+        """Return replace-one, or raise InvalidInput if another relation is asked for."""
+        if neighbours is not None and check_neighbours(neighbours) is not Neighbours.REPLACE_ONE:
+            raise InvalidInput(
+                f"neighbours is {quoted(neighbours)}; perturbed coefficients promise under "
+                "'replace_one' alone, as their number of records is public"
+            )
+        return Neighbours.REPLACE_ONE
+
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
         """The privacy profile of `copies` independent copies."""
-        self._check_relation(neighbours)
+        self.relation(neighbours)
         return self.part.profile(copies=copies)
 
-    def guarantee(
-        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
-    ) -> Guarantee:
-        """The promise of `copies` independent copies at `delta`: a point of their profile.
+    def rho(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> float | None:
+        """The zCDP parameter of `copies` copies."""
+        self.relation(neighbours)
+        return self.part.rho(copies=copies)
 
-        Raises
-        ------
-        InvalidInput
-            If `neighbours` isn't replace-one.
-        """
-        self._check_relation(neighbours)
-        promised = self.part.guarantee(copies=copies, delta=delta)
+    @property
+    def source(self) -> str:
+        """Where its promise is proved."""
+        return PROOFS[self.loss]
+
+    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
+        """Assumptions of the promise, in words for the reader of a report."""
         notes = [
             "The columns, their bounds, the penalty and the scale were chosen without the data.",
             "No record has a missing value, whatever the data: such are refused.",
@@ -214,15 +221,7 @@ class PerturbedCoefficientsMechanism(Mechanism):
             notes.append("Every record's response is at one of its bounds: others are refused.")
         if not self.clip:
             notes.append("All values are within their columns' bounds: others are refused.")
-        kept = promised.assumptions[3:]  # the first are of the sensitivity, which is proved here
-        return dataclasses.replace(promised, assumptions=(*notes, *kept), source=PROOFS[self.loss])
-
-    def _check_relation(self, neighbours: Neighbours | None) -> None:
-        if neighbours is not None and check_neighbours(neighbours) is not Neighbours.REPLACE_ONE:
-            raise InvalidInput(
-                f"neighbours is {quoted(neighbours)}; perturbed coefficients promise under "
-                "'replace_one' alone, as their number of records is public"
-            )
+        return (*notes, PUBLIC_N)
 
     # What is drawn, and with what probability.
 
@@ -230,9 +229,13 @@ class PerturbedCoefficientsMechanism(Mechanism):
         """Return the statistic if it is a single one that can be released, else raise."""
         return self.part.check_statistic(statistic)
 
-    def release(self, statistic: Any, copies: int = 1) -> NDArray[np.float64]:
-        """Draw copies, exactly, from the secure generator; see `GaussianMechanism.release`."""
-        return self.part.release(statistic, copies)
+    def check_statistics(self, statistic: Any) -> Any:
+        """Coefficients in steps of the lattice, or several statistics'; else raise."""
+        return self.part.check_statistics(statistic)
+
+    def draw(self, statistic: Any, copies: int) -> NDArray[np.float64]:
+        """Draw copies, exactly, from the secure generator."""
+        return self.part.draw(statistic, copies)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
         """Log Pr[output | statistic], vectorised over both; -inf where there is no such output."""
@@ -251,14 +254,11 @@ class PerturbedCoefficientsMechanism(Mechanism):
         """Pairs of statistics as far apart as neighbours' may be."""
         return self.part.pairs()
 
-    def check_output(self, output: Any) -> tuple[float, ...]:
-        """Return the output as a tuple of floats, or raise InvalidInput."""
-        checked: tuple[float, ...] = self.part.check_output(output)
-        return checked
-
-    def records(self, output: Any) -> NDArray[Any]:
-        """Released coefficients with their names: a structured array."""
-        return with_names("coefficient", self.numbers, output)
+    @property
+    def space(self) -> NamedNumbers:
+        """Multiples of the lattice's step, one for each coefficient."""
+        steps = (self.granularity,) * len(self.numbers)
+        return NamedNumbers(self.numbers, steps, "coefficient")
 
 
 @functools.lru_cache(maxsize=64)

@@ -34,7 +34,7 @@ import sys
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,10 @@ class Selection(Mechanism):
 
     pure: ClassVar[bool] = True
     log_concave: ClassVar[bool] = False
+
+    if TYPE_CHECKING:
+
+        def release(self, statistic: Any, copies: int = 1) -> NDArray[np.int64]: ...
 
     def __post_init__(self) -> None:
         sensitivity = check_positive("sensitivity", self.sensitivity, "utilities' unit")
@@ -166,30 +170,20 @@ class Selection(Mechanism):
 
     def check_statistic(self, statistic: Any) -> NDArray[Any]:
         """Return the utilities as an array if they are those of one choice, else raise."""
-        utilities = check_utilities(statistic, self.k)
+        utilities = self.check_statistics(statistic)
         check_one_statistic(utilities.shape, (self.k,))
         return utilities
 
-    def release(self, statistic: Any, copies: int = 1) -> NDArray[np.int64]:
-        """Choose a candidate, exactly, from the secure generator.
+    def check_statistics(self, statistic: Any) -> NDArray[Any]:
+        """Utilities of one choice or several, shape (..., k), else raise."""
+        return check_utilities(statistic, self.k)
 
-        Parameters
-        ----------
-        statistic : array_like of int or float, shape (..., k)
-            Utilities, confidential.
-        copies : int
-            Independent choices from each.
-
-        Returns
-        -------
-        ndarray of int64, shape (copies, ...)
-            Positions, each in 0..k-1.
-        """
-        copies, utilities = check_at_least_one("copies", copies), check_utilities(statistic, self.k)
+    def draw(self, statistic: NDArray[Any], copies: int) -> NDArray[np.int64]:
+        """Choose candidates, exactly; positions, each in 0..k-1, of shape (copies, ...)."""
         rows, gamma = (
-            each.reshape(-1, self.k) for each in (utilities, exponents(utilities, self.rate))
+            each.reshape(-1, self.k) for each in (statistic, exponents(statistic, self.rate))
         )
-        return self._choose(rows, gamma, copies).reshape(copies, *utilities.shape[:-1])
+        return self._choose(rows, gamma, copies).reshape(copies, *statistic.shape[:-1])
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
         """Log Pr[output | statistic], vectorised over both; -inf outside 0..k-1.
@@ -201,7 +195,7 @@ class Selection(Mechanism):
         statistic : array_like, shape (..., k)
             Utilities.
         """
-        gamma = exponents(check_utilities(statistic, self.k), self.rate)
+        gamma = exponents(self.check_statistics(statistic), self.rate)
         return chosen_law(output, self._log_law(gamma))
 
     def _choose(
@@ -216,12 +210,11 @@ class Selection(Mechanism):
 
     @property
     def space(self) -> WholeNumbers:
-        """Positions of the candidates."""
+        """Positions of the candidates, which are shown by their labels."""
         what = "the position of a candidate, an integer"
-        return WholeNumbers(0, self.k - 1, "chosen", what)
+        return WholeNumbers(0, self.k - 1, "chosen", what, shown=self._shown)
 
-    def records(self, output: int) -> NDArray[Any]:
-        """Label of the chosen candidate; shape (1,)."""
+    def _shown(self, output: int) -> NDArray[Any]:
         return np.array([self.labels[output]])
 
     def far_pair(self, gap: float) -> Pair:

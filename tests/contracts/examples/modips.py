@@ -50,7 +50,7 @@ MODIPS: list[Example] = [
             bdp.families.Categorical(3, (1.0, 0.5, 2.0)), 4, (0.8, 1.5, 1.0), 3
         ),
         category_counts(3, 3),
-        bdp.families.Categorical(3).outputs(4),
+        bdp.families.Categorical(3).space(4).every(),
         loose=True,
     ),
     Example(
@@ -58,14 +58,14 @@ MODIPS: list[Example] = [
             bdp.families.Categorical(3), 3, (2.0, 1.5, 1.5), 2, "gaussian", "truncated"
         ),
         category_counts(2, 3),
-        bdp.families.Categorical(3).outputs(3),
+        bdp.families.Categorical(3).space(3).every(),
         loose=True,
     ),
     Example(
         bdp.mechanisms.ModipsSBSMechanism(bdp.families.Categorical(2, (0.25, 3.0)), 4, (0.8, 0.5)),
         [((x, y), (x + 1, y)) for x in range(3) for y in range(3)]
         + [((x, y), (x, y + 1)) for x in range(3) for y in range(3)],
-        bdp.families.Categorical(2).outputs(4),
+        bdp.families.Categorical(2).space(4).every(),
         loose=True,
     ),
     *(
@@ -119,13 +119,13 @@ CELLS: list[Example] = [
             bdp.families.Categorical(3, (1.0, 2.0, 0.5)), 8, 2.0, (0, 1), bins=3, n=2
         ),
         category_counts(2, 3),
-        bdp.families.Categorical(3).outputs(8),
+        bdp.families.Categorical(3).space(8).every(),
         loose=True,
     ),
     Example(
         bdp.mechanisms.ModipsGridMechanism(bdp.families.Categorical(3), 8, 2.0, (0.1, 0.8), bins=4),
         bdp.families.Categorical(3).pairs(None),
-        bdp.families.Categorical(3).outputs(8),
+        bdp.families.Categorical(3).space(8).every(),
         loose=True,
     ),
     Example(

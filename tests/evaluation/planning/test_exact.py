@@ -10,12 +10,12 @@ import pytest
 from scipy import special
 
 import bayesdp as bdp
+from bayesdp.core.outputs.counts import all_counts
 from bayesdp.evaluation.planning import lengths as plan_lengths
 from bayesdp.evaluation.planning.counts import Proportion, width_at
 from bayesdp.evaluation.planning.laws import law_of_count, total_variation
 from bayesdp.evaluation.planning.lengths import Lengths, lengths_of
 from bayesdp.evaluation.planning.outlook import assured_length, attacker, known_advantage, outlook
-from bayesdp.mechanisms.conjugate.categorical_outputs import all_counts
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
 
 PRIOR = (1.3, 0.7)

@@ -7,7 +7,7 @@ import pytest
 from scipy import special, stats
 
 import bayesdp as bdp
-from bayesdp.mechanisms.conjugate.categorical_outputs import all_counts
+from bayesdp.core.outputs.counts import all_counts
 from tests.conftest import require_pystan
 
 REPLACE = bdp.Neighbours.REPLACE_ONE

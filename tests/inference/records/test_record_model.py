@@ -8,8 +8,8 @@ import pytest
 from scipy import special, stats
 
 import bayesdp as bdp
+from bayesdp.core.outputs.counts import all_counts
 from bayesdp.inference.records import model as record_model
-from bayesdp.mechanisms.conjugate.categorical_outputs import all_counts
 from tests.inference import record_functions as f
 
 REPLACE = bdp.Neighbours.REPLACE_ONE

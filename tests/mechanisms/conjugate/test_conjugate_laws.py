@@ -92,7 +92,7 @@ def test_independent_records_have_exactly_their_probabilities(
 def test_counts_follow_their_law(method, prior, counts):
     """Chi-square over all outputs, 20,000 draws; what has no probability is never drawn."""
     made = stand_in(method, 5, prior, 3)
-    outputs = categories.outputs(made)
+    outputs = categories.space(made).every()
     drawn = categories.draw(made, np.array(counts), 20_000)
     seen = Counter(map(tuple, drawn.tolist()))
     law = np.exp(categories.logp(made, outputs, np.array(counts)))
@@ -114,7 +114,7 @@ def test_many_statistics_at_once(method):
     drawn = categories.draw(made, counts, 2000)
     assert drawn.shape == (2000, 2, 3)
     assert np.all(drawn.sum(axis=-1) == 3)
-    outputs = categories.outputs(made)
+    outputs = categories.space(made).every()
     table = categories.logp(made, outputs[:, None, :], counts)
     assert table.shape == (len(outputs), 2)
     for i, one in enumerate(counts):

@@ -153,9 +153,9 @@ def test_copies_of_independent_records_are_more_records(family, method):
     """The law of two copies, enumerated, has the divergence that is claimed of both together."""
     if family == "categorical":
         made = categorical(method, n=2, size=2)
-        outputs, pairs = categories.outputs(made), categories.pairs(made)
+        outputs, pairs = categories.space(made).every(), categories.pairs(made)
         longer = categorical(method, n=2, size=4)
-        sums = categories.outputs(longer)
+        sums = categories.space(longer).every()
         for statistic in [np.array(s) for pair in pairs for s in pair]:
             law = np.exp(categories.logp(made, outputs, statistic))
             both = dict.fromkeys(map(tuple, sums.tolist()), 0.0)
@@ -383,25 +383,25 @@ def test_outputs_it_cannot_release_are_refused(made, output, message):
 )
 def test_counts_of_categories_are_checked(output):
     made = categorical("synthetic_one")
-    assert categories.check_output(made, np.array([1, 3, 0])) == (1, 3, 0)
+    assert categories.space(made).check(np.array([1, 3, 0])) == (1, 3, 0)
     with pytest.raises(bdp.errors.InvalidInput, match="size = 4"):
-        categories.check_output(made, output)
+        categories.space(made).check(output)
 
 
 def test_the_records_of_a_copy():
     made = categorical("synthetic_one")
-    assert categories.records(made, (1, 0, 3)).tolist() == [0, 2, 2, 2]
+    assert categories.space(made).records((1, 0, 3)).tolist() == [0, 2, 2, 2]
     assert real("synthetic_one").records((0.5, -0.25, 3.0)).tolist() == [0.5, -0.25, 3.0]
     assert binary("synthetic_many").records(1).tolist() == [1, 0, 0, 0]
     assert binary("parameter_draw").records(0.25).tolist() == [0.25]
 
 
 def test_all_counts_are_listed_where_they_are_few():
-    listed = categories.outputs(categorical("synthetic_one", size=5))
+    listed = categories.space(categorical("synthetic_one", size=5)).every()
     expected = [c for c in product(range(6), repeat=3) if sum(c) == 5]
     assert sorted(map(tuple, listed.tolist())) == expected
-    assert categories.outputs(categorical("synthetic_one", size=10_000)) is None
-    assert categories.outputs(categorical("parameter_draw")) is None
+    assert categories.space(categorical("synthetic_one", size=10_000)).every() is None
+    assert categories.space(categorical("parameter_draw")).every() is None
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])

@@ -156,8 +156,9 @@ def test_more_records_than_a_profile_sums_keep_the_pure_epsilon():
     made = Table.calibrate(n=None, size=10**9, cells=3, epsilon=1.0, delta=1e-6)
     assert made.guarantee(delta=1e-6).delta == 0
     assert made.guarantee(delta=1e-6).epsilon <= 1
+    assert made.delta(1.0) == 0  # as its pure epsilon is no more
     with pytest.raises(bdp.errors.InvalidInput, match="size is 1000000000"):
-        made.delta(1.0)
+        made.delta(0.9)
 
 
 def test_structural_zeros_are_outside_of_the_law():

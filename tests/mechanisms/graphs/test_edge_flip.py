@@ -175,6 +175,47 @@ def test_copies_keep_their_promise(mechanism, copies, delta):
             assert hockey_stick(*np.log(both), claim.epsilon) <= delta * (1 + 1e-12)
 
 
+@each
+def test_the_profile_of_a_node_holds_for_its_worst_neighbours(mechanism):
+    """All ordered pairs of neighbours, all outputs; and it is as good as the guarantee."""
+    _, law = exact_law(mechanism)
+    logs = np.log(law.astype(float))
+    profile = mechanism.profile(neighbours=NODE)
+    pairs = np.array(neighbours_of(mechanism, NODE))
+    for epsilon in (0.0, 0.3, 1.0, 2.5):
+        gaps = np.minimum(epsilon + logs[pairs[:, 1]] - logs[pairs[:, 0]], 0.0)
+        true = (np.exp(logs[pairs[:, 0]]) * -np.expm1(gaps)).sum(axis=1).max()
+        assert true <= profile.delta(epsilon) + 1e-15
+
+
+@each
+@pytest.mark.parametrize("copies", [2, 5])
+def test_the_profile_of_copies_holds_for_every_dyad(mechanism, copies):
+    """The law of one dyad's answers in all copies is that of a binomial's."""
+    profile, k = mechanism.profile(copies=copies), np.arange(copies + 1)
+    for epsilon in (0.0, 0.3, 1.0, 2.5):
+        true = 0.0
+        for i, j in dyads_of(mechanism):
+            sides = (float(probability(side, i, j)) for side in (mechanism.tie, mechanism.gap))
+            one, other = (stats.binom.logpmf(k, copies, p) for p in sides)
+            true = max(true, hockey_stick(one, other, epsilon), hockey_stick(other, one, epsilon))
+        found = profile.delta(epsilon)
+        assert true <= found + 1e-15
+        uniform = isinstance(mechanism.tie, float) and isinstance(mechanism.gap, float)
+        if uniform and mechanism.tie + mechanism.gap == 1:  # one pair of laws dominates
+            assert found <= true * (1 + 1e-3) + 1e-11
+
+
+@each
+@pytest.mark.parametrize("relation", [EDGE, NODE])
+@pytest.mark.parametrize("copies", [1, 3])
+def test_the_profile_is_as_good_as_the_guarantee(mechanism, relation, copies):
+    profile = mechanism.profile(copies=copies, neighbours=relation)
+    for delta in (1e-6, 0.2):
+        claim = mechanism.guarantee(copies=copies, neighbours=relation, delta=delta)
+        assert profile.delta(claim.epsilon) <= delta * (1 + 1e-3)
+
+
 @pytest.mark.slow
 def test_composition_is_near_the_truth():
     """Of one dyad's 20 copies, or a node's 20 dyads: the law is that of a binomial's answers."""

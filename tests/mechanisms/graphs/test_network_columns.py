@@ -168,6 +168,7 @@ def test_copies_of_other_nodes_or_attributes_are_refused(other):
         ({"copy": [0, 0, 0], "source": [0, 1, 1], "target": [-1, -1, 1]}, "to itself"),
         ({"copy": [0] * 4, "source": [0, 1, 1, 0], "target": [-1, -1, 0, 1]}, "twice"),
         ({"copy": [0, 1], "source": [0, 0], "target": [-1, -1]}, "at least 2"),
+        ({"copy": [1, 1], "source": [0, 1], "target": [-1, -1]}, "copies numbered from 0"),
     ],
 )
 def test_a_damaged_table_is_refused(columns, message):

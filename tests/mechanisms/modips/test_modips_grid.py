@@ -462,7 +462,7 @@ def test_log_posteriors_of_probabilities_are_dirichlet(n):
 def test_copies_given_a_triangle_average_to_those_of_a_uniform_prior(size, bins):
     """Over all cells: Dirichlet-multinomial counts with alpha = 1, which are equally likely."""
     corners = triangles(0.0, bins)
-    outputs = Categorical(3).outputs(size)
+    outputs = Categorical(3).space(size).every()
     law = np.exp(log_given_triangle(outputs, size, corners))
     assert law.sum(axis=0) == pytest.approx(np.ones(bins**2), abs=1e-11)
     assert law.mean(axis=1) == pytest.approx(np.full(len(outputs), 1 / len(outputs)), rel=1e-10)

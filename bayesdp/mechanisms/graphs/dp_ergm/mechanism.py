@@ -22,7 +22,6 @@ NODE. The corrected SPHC needs no such factor: its bound is for any two data set
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
@@ -45,13 +44,8 @@ from bayesdp.mechanisms.graphs.dp_ergm.fields import (
     numbers,
     one_a_term,
 )
-from bayesdp.mechanisms.graphs.network_columns import (
-    confidential,
-    decode_networks,
-    encode_networks,
-    public_part,
-    tie_records,
-)
+from bayesdp.mechanisms.graphs.graphs_space import Graphs
+from bayesdp.mechanisms.graphs.network_columns import check_on_nodes, public_part
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.mechanisms.noise.pure import up
 from bayesdp.networks.network import Network
@@ -282,7 +276,8 @@ class DPERGMMechanism(Mechanism):
                 "the statistic is None; give a network, as to "
                 "bdp.synthesizers.DPERGMSynthesizer(...).release"
             )
-        network = self._own(statistic, "statistic")
+        network = check_on_nodes("the network", statistic, self.nodes, self.directed)
+        network = public_part(network, self.attributes)
         if network.dyads > _MOST_DYADS:
             raise InvalidInput(
                 f"the network has {network.dyads:,} dyads; more than {_MOST_DYADS:,} aren't offered"
@@ -290,30 +285,12 @@ class DPERGMMechanism(Mechanism):
         self.bound_on(network.with_edges(()))
         return network
 
-    def _own(self, given: Any, what: str) -> Network:
-        network = public_part(confidential(given), self.attributes)
-        if (network.n, network.directed) != (self.nodes, self.directed):
-            kind = "directed" if self.directed else "undirected"
-            raise InvalidInput(
-                f"the {what} isn't a network of this mechanism's, which has {self.nodes} nodes and "
-                f"is {kind}"
-            )
-        return network
-
-    def release(self, statistic: Any, copies: int = 1) -> list[Network]:
-        """Draw coefficients from the secure generator, and a network from each.
-
-        Parameters
-        ----------
-        statistic : Network
-            Confidential.
-        copies : int
-        """
+    def draw(self, statistic: Network, copies: int) -> list[Network]:
+        """Draw coefficients from the secure generator, and a network from each."""
         from bayesdp.mechanisms.graphs.dp_ergm.draws import network_from
 
-        network = self.check_statistic(statistic)
-        points = self.coefficients(network, copies)
-        empty = network.with_edges(())
+        points = self.coefficients(statistic, copies)
+        empty = statistic.with_edges(())
         return [network_from(self.formula, empty, theta, self.burn_in) for theta in points]
 
     def coefficients(self, network: Network, copies: int) -> NDArray[Any]:
@@ -398,21 +375,15 @@ class DPERGMMechanism(Mechanism):
         """Raise InvalidInput: without a tractable law, an audit has nothing to compare."""
         raise InvalidInput(_INTRACTABLE)
 
-    def check_output(self, output: Any) -> Network:
-        """Return the network with its public attributes if it is on such nodes, else raise."""
-        return self._own(output, "output")
+    @property
+    def tractable(self) -> bool:
+        """False: the law is an integral over coefficients of an intractable law."""
+        return False
 
-    def records(self, output: Network) -> NDArray[Any]:
-        """Ties of the network, as a structured array of `source` and `target`."""
-        return tie_records(output)
-
-    def encode(self, outputs: Sequence[Network]) -> dict[str, Any]:
-        """Encode networks as columns, a row a node and a row a tie; see `encode_networks`."""
-        return encode_networks(outputs)
-
-    def decode(self, columns: Mapping[str, Any]) -> list[Network]:
-        """Decode the networks, in the order of their copies."""
-        return [self.check_output(each) for each in decode_networks(columns, self.directed)]
+    @property
+    def space(self) -> Graphs:
+        """Networks on as many nodes, with their public attributes."""
+        return Graphs(self.nodes, self.directed, self.attributes, strict=False)
 
 
 _INTRACTABLE = (

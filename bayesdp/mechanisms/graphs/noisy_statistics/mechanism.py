@@ -48,7 +48,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -57,9 +57,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.core.outputs import check_multiples, with_names
+from bayesdp.core.outputs.named import NamedRows
 from bayesdp.core.views import GraphView
-from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.graphs.noisy_statistics.frame import (
     PUBLIC,
@@ -264,8 +263,8 @@ class NoisyStatisticsMechanism(Mechanism):
         """Return the graph if it is one on the public nodes, else raise."""
         return self.frame.check_network(as_network(statistic))
 
-    def _centre(self, statistic: Any) -> NDArray[np.int64]:
-        exact = self.frame.statistics(self.check_statistic(statistic))
+    def _centre(self, network: Network) -> NDArray[np.int64]:
+        exact = self.frame.statistics(network)
         half = Fraction(1, 2)
         return np.array(
             [
@@ -274,22 +273,10 @@ class NoisyStatisticsMechanism(Mechanism):
             ]
         )
 
-    def release(self, statistic: Any, copies: int = 1) -> NDArray[np.float64]:
-        """Draw copies, exactly, from the secure generator.
-
-        Parameters
-        ----------
-        statistic : Network or networkx graph
-            Confidential.
-        copies : int
-
-        Returns
-        -------
-        ndarray of float, shape (copies, statistics)
-        """
-        copies, centre = check_at_least_one("copies", copies), self._centre(statistic)
+    def draw(self, statistic: Network, copies: int) -> NDArray[np.float64]:
+        """Draw copies, exactly, from the secure generator; shape (copies, statistics)."""
         drawn = np.column_stack([noise.draw(copies) for noise in self.noises])
-        return np.asarray((centre + drawn) * np.array(self.granularity))
+        return np.asarray((self._centre(statistic) + drawn) * np.array(self.granularity))
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
         """Log Pr[output | graph]; -inf where there is no such output.
@@ -298,7 +285,8 @@ class NoisyStatisticsMechanism(Mechanism):
         the last axis but one of the output broadcasts with them.
         """
         several = isinstance(statistic, Sequence)
-        centre = np.array([self._centre(x) for x in (statistic if several else [statistic])])
+        graphs = map(self.check_statistic, statistic if several else [statistic])
+        centre = np.array([self._centre(graph) for graph in graphs])
         if not several:
             centre = centre[0]
         with np.errstate(over="ignore"):
@@ -353,43 +341,13 @@ class NoisyStatisticsMechanism(Mechanism):
         n = self.frame.network.n
         return n - 1 if self.max_degree is None else min(n - 1, self.max_degree)
 
-    def check_output(self, output: Any) -> tuple[Any, ...]:
-        """Return the output as a tuple of numbers, ints where the statistic is whole, or raise."""
-        values = check_multiples(self.statistics, self.granularity, output)
-        each = zip(values, self.frame.whole, self.granularity, strict=True)
-        return tuple(int(v) if whole and step >= 1 else float(v) for v, whole, step in each)
-
-    def records(self, output: Any) -> NDArray[Any]:
-        """The released numbers with the names of their statistics: a structured array."""
-        return with_names("statistic", self.statistics, output)
-
-    def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """Encode copies as columns copy, statistic and value, one row a statistic."""
-        names = np.array(self.statistics)
-        return {
-            "copy": np.repeat(np.arange(len(outputs)), len(names)),
-            "statistic": np.tile(names, len(outputs)),
-            "value": np.asarray(outputs, dtype=np.float64).ravel(),
-        }
-
-    def decode(self, columns: Mapping[str, Any]) -> list[Any]:
-        """Decode the outputs, in the order of their copies; InvalidInput if a row is missing."""
-        copy, names, value = (np.asarray(columns[name]) for name in ("copy", "statistic", "value"))
-        number = {name: t for t, name in enumerate(self.statistics)}
-        place = np.array([number.get(str(name), -1) for name in names.tolist()], dtype=np.int64)
-        size, copies = len(number), len(names) // len(number)
-        order = np.lexsort((place, copy))
-        expected = np.divmod(np.arange(len(names)), size)
-        if (
-            len(names) % size
-            or np.any(copy[order] != expected[0])
-            or np.any(place[order] != expected[1])
-        ):
-            raise InvalidInput(
-                "the table must have one row for each copy, numbered from 0, and each of "
-                f"{', '.join(number)}; rows are missing, repeated or of another name"
-            )
-        return [self.check_output(row) for row in value[order].reshape(copies, size)]
+    @property
+    def space(self) -> NamedRows:
+        """Released numbers, a row each: integers where the statistic is whole."""
+        steps = self.granularity
+        each = zip(self.frame.whole, steps, strict=True)
+        whole = tuple(is_whole and step >= 1 for is_whole, step in each)
+        return NamedRows(self.statistics, steps, "statistic", whole)
 
 
 def _cost(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.records_space import Column
 from bayesdp.errors import InvalidInput, kind_of, quoted
 from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.families.base import Floats
@@ -49,6 +50,13 @@ class Layout:
         if isinstance(self.step, NumericColumns):
             return ()
         return tuple(Axis(name, categories=labels) for name, labels in self.step.columns)
+
+    @property
+    def columns(self) -> list[Column]:
+        """The step's own columns in a copy."""
+        if isinstance(self.step, NumericColumns):
+            return [Column(name, *ends) for name, ends in self.step.columns]
+        return [Column(axis.name, 0, axis.size - 1, axis=axis) for axis in self.axes]
 
     @property
     def measured(self) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ Copies have noise of their own: m of them cost m epsilon, or m times the sum of 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -61,10 +61,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta, check_flag, check_one_of
+from bayesdp.core.records_space import Column, Records
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
-from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.families.base import Floats, Number
 from bayesdp.mechanisms.families.moment_moves import largest_replacement
 from bayesdp.mechanisms.families.moments import MOST, check_vector, moment_numbers
@@ -82,7 +82,7 @@ from bayesdp.mechanisms.modips.sequential.counts import (
     sums_of_columns,
 )
 from bayesdp.mechanisms.modips.sequential.layout import Layout, check_steps, layouts_of
-from bayesdp.mechanisms.modips.sequential.steps import NumericColumns, Step
+from bayesdp.mechanisms.modips.sequential.steps import Step
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.fields import check_each_positive
 from bayesdp.mechanisms.noise.lattice import moved_steps
@@ -91,8 +91,6 @@ from bayesdp.privacy.composition import total
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours
 from bayesdp.privacy.profile import Profile, pure_profile, smallest_satisfying
-
-Rows = tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,10 +329,10 @@ class SequentialModipsMechanism(Mechanism):
                 )
         return x.astype(np.float64)
 
-    def noisy(self, statistic: Any, copies: int) -> list[NDArray[Any]]:
+    def noisy(self, statistic: Floats, copies: int) -> list[NDArray[Any]]:
         """Draw T* of each step, shape (copies, cells, numbers); confidential no more."""
         drawn = []
-        for j, x in enumerate(split(self.layouts, self.check_statistic(statistic), self.n)):
+        for j, x in enumerate(split(self.layouts, statistic, self.n)):
             parts = self.parts(j)
             if self.layouts[j].axes:
                 drawn.append(parts[0].release(x, copies))
@@ -343,22 +341,11 @@ class SequentialModipsMechanism(Mechanism):
                 drawn.append(np.stack(each, axis=-1))
         return drawn
 
-    def release(self, statistic: Any, copies: int = 1) -> Floats:
-        """Draw copies from the secure generator.
+    def draw(self, statistic: Floats, copies: int) -> Floats:
+        """Draw copies from the secure generator, with noise of their own.
 
-        Parameters
-        ----------
-        statistic : array_like, shape (numbers,)
-            Confidential.
-        copies : int
-            Independent copies, with noise of their own.
-
-        Returns
-        -------
-        ndarray, shape (copies, size, columns)
-            Labels by their numbers in the steps' order.
+        Of shape (copies, size, columns); labels are their numbers in the steps' order.
         """
-        copies = check_at_least_one("copies", copies)
         noisy, layouts = self.noisy(statistic, copies), self.layouts
         each = [
             drawn_copy(layouts, [x[k] for x in noisy], self.size, self.n) for k in range(copies)
@@ -380,77 +367,27 @@ class SequentialModipsMechanism(Mechanism):
 
         The others, and the one replaced, have the first labels and numbers in the middle.
         """
-        kinds = self._columns()
+        columns = self._columns
         others = 4 if self.n is None else self.n - 1
         usual = {
-            name: (k[0] / 2 + k[1] / 2) if isinstance(k, tuple) else 0 for name, k in kinds.items()
+            each.name: each.low / 2 + each.high / 2 if each.axis is None else 0 for each in columns
         }
-        far = {name: k[1] if isinstance(k, tuple) else k.size - 1 for name, k in kinds.items()}
+        far = {each.name: each.high for each in columns}
         ends = []
         for rows in (
             [usual] * others + ([] if self.n is None else [usual]),
             [usual] * others + [far],
         ):
-            table = {name: np.array([row[name] for row in rows]) for name in kinds}
+            table = {name: np.array([row[name] for row in rows]) for name in usual}
             sums = sums_of_columns(self.layouts, table, len(rows))
             ends.append(statistic_of(self.layouts, sums, self.n))
         return [(ends[0], ends[1])]
 
-    def check_output(self, output: Any) -> Rows:
-        """Return a copy as a sorted tuple of records: labels by their numbers, and numbers."""
-        values, columns = np.asarray(output), self._columns()
-        if values.shape != (self.size, len(columns)) or values.dtype.kind not in "iuf":
-            raise InvalidInput(
-                f"output has shape {values.shape}; this mechanism releases size = {self.size} "
-                f"records of {len(columns)} columns: {', '.join(columns)}"
-            )
-        for (name, kind), x in zip(columns.items(), values.T, strict=True):
-            if isinstance(kind, tuple):
-                good = np.all((x >= kind[0]) & (x <= kind[1]))
-            else:
-                good = np.all((x >= 0) & (x < kind.size) & (x == np.floor(x)))
-            if not good:
-                raise InvalidInput(f"output has values of column {quoted(name)} that it can't have")
-        order = np.lexsort(values.T[::-1])
-        return tuple(map(tuple, values[order].astype(np.float64).tolist()))
+    @property
+    def space(self) -> Records:
+        """Tables with a column of labels or of numbers for each of the steps'."""
+        return Records(self.size, self._columns)
 
-    def records(self, output: Any) -> NDArray[Any]:
-        """Synthetic records as a structured array with a field for each column, shape (size,)."""
-        columns = self._shown(self.check_output(output))
-        made = np.empty(self.size, dtype=[(name, x.dtype) for name, x in columns.items()])
-        for name, x in columns.items():
-            made[name] = x
-        return made
-
-    def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """Encode copies as columns, one row a record: its copy, its labels and its numbers."""
-        flat = np.asarray(outputs, dtype=np.float64).reshape(len(outputs) * self.size, -1)
-        return {"copy": np.repeat(np.arange(len(outputs)), self.size), **self._shown(flat)}
-
-    def decode(self, columns: Mapping[str, Any]) -> list[Rows]:
-        """Read the copies that `encode` wrote, in their order."""
-        coded = []
-        for name, kind in self._columns().items():
-            x = np.asarray(columns[name])
-            coded.append(x if isinstance(kind, tuple) else kind.bins(x, clamp=False))
-        values, copy = np.column_stack(coded), np.asarray(columns["copy"])
-        order = np.argsort(copy, kind="stable")
-        starts = np.flatnonzero(np.diff(copy[order], prepend=-1))[1:]
-        return [self.check_output(part) for part in np.split(values[order], starts)]
-
-    def _columns(self) -> dict[str, Axis | tuple[float, float]]:
-        """Columns by name, in the steps' order: the labels, or the bounds."""
-        kinds: dict[str, Axis | tuple[float, float]] = {}
-        for layout in self.layouts:
-            if isinstance(layout.step, NumericColumns):
-                kinds |= dict(layout.step.columns)
-            else:
-                kinds |= {axis.name: axis for axis in layout.axes}
-        return kinds
-
-    def _shown(self, values: Any) -> dict[str, NDArray[Any]]:
-        """Show rows of numbers as columns of labels and numbers."""
-        shown: dict[str, NDArray[Any]] = {}
-        for (name, kind), x in zip(self._columns().items(), np.asarray(values).T, strict=True):
-            shown[name] = x if isinstance(kind, tuple) else kind.labels[x.astype(np.int64)]
-        return shown
+    @property
+    def _columns(self) -> tuple[Column, ...]:
+        return tuple(column for layout in self.layouts for column in layout.columns)

@@ -1,32 +1,38 @@
 """Output spaces: what a mechanism may release, its checks, and its columns in a table.
 
-A mechanism whose outputs are of one of these kinds declares which in its property `space`, and
-inherits `check_output`, `encode`, `decode`, `records` and `outputs` from it.
+A mechanism declares which kind its outputs are in its property `space`, and inherits
+`check_output`, `encode`, `decode`, `records` and `outputs` from it. Here are the base of all kinds,
+whole numbers, and the columns that several have; each file beside this one has kinds of one sort.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import as_float
 from bayesdp.errors import InvalidInput, quoted
 
-_FARTHEST = 2.0**53  # steps: floats are exact up to there
 _LISTED = 1_000_000
 
 
+@dataclass(frozen=True, slots=True)
 class OutputSpace:
     """Numbers, or tuples of them, that can't be listed; the base of all kinds.
 
-    A mechanism of this kind checks its outputs itself.
+    A mechanism of this very kind checks its outputs itself.
+
+    Attributes
+    ----------
+    shown : callable, optional
+        The column that shows an output, such as the synthetic records that it counts. Default: its
+        numbers.
     """
 
-    __slots__ = ()
+    shown: Callable[[Any], NDArray[Any]] | None = field(default=None, kw_only=True)
 
     def check(self, output: Any) -> Any:
         """Return the output as a Python number or a tuple of them, or raise InvalidInput."""
@@ -42,7 +48,7 @@ class OutputSpace:
 
     def records(self, output: Any) -> NDArray[Any]:
         """A column that shows an output."""
-        return np.atleast_1d(output)
+        return np.atleast_1d(output) if self.shown is None else self.shown(output)
 
     def every(self) -> NDArray[Any] | None:
         """List all outputs, or None where they are too many."""
@@ -62,6 +68,8 @@ class WholeNumbers(OutputSpace):
         What they are, for a message.
     limit : str
         The parameter that `most` is, for a message; or empty.
+    beside : tuple of pairs
+        Names and numbers of columns that are the same for every copy.
     """
 
     least: int
@@ -69,6 +77,7 @@ class WholeNumbers(OutputSpace):
     column: str = "value"
     what: str = "integers"
     limit: str = ""
+    beside: tuple[tuple[str, int], ...] = ()
 
     def check(self, output: Any) -> int:
         """Return the output as an int, or raise InvalidInput."""
@@ -85,11 +94,12 @@ class WholeNumbers(OutputSpace):
         return {
             "copy": np.arange(len(outputs)),
             self.column: np.asarray(outputs, dtype=np.int64),
+            **{name: np.full(len(outputs), value) for name, value in self.beside},
         }
 
     def decode(self, columns: Mapping[str, Any]) -> list[Any]:
         """Decode the numbers, unchecked, in the order of their copies."""
-        return list(np.asarray(columns[self.column])[order_of_copies(columns)])
+        return list(values_of(columns, self.column))
 
     def every(self) -> NDArray[np.int64] | None:
         """List all numbers, where they are at most a million."""
@@ -98,29 +108,10 @@ class WholeNumbers(OutputSpace):
         return np.arange(self.least, self.most + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class NamedNumbers(OutputSpace):
-    """One number for each name, a multiple of its step.
-
-    Attributes
-    ----------
-    names : tuple of str
-    steps : tuple of float
-    kind : str
-        What the names are of, as "coefficient".
-    """
-
-    names: tuple[str, ...]
-    steps: tuple[float, ...]
-    kind: str = "number"
-
-    def check(self, output: Any) -> tuple[float, ...]:
-        """Return the output as a tuple of floats, or raise InvalidInput."""
-        return tuple(map(float, check_multiples(self.names, self.steps, output)))
-
-    def records(self, output: Any) -> NDArray[Any]:
-        """Numbers with their names: a structured array."""
-        return with_names(self.kind, self.names, output)
+def as_sequence(output: Any) -> Sequence[Any]:
+    """The output's parts, Python's own numbers where it is an array; none if it has no order."""
+    values = output.tolist() if hasattr(output, "tolist") else output
+    return values if isinstance(values, Sequence) else ()
 
 
 def encode_numbers(outputs: Sequence[Any]) -> dict[str, Any]:
@@ -145,23 +136,32 @@ def decode_numbers(columns: Mapping[str, Any]) -> list[Any]:
     Raises
     ------
     InvalidInput
-        If copies have other components than 0, 1, ..., each once.
+        If a row is missing or repeated.
     """
-    copy, value = np.asarray(columns["copy"]), np.asarray(columns["value"])
     if "component" not in columns:
-        return list(value[np.argsort(copy, kind="stable")].tolist())
-    component = np.asarray(columns["component"])
-    order = np.lexsort((component, copy))
-    copies = len(np.unique(copy))
-    width = len(copy) // max(copies, 1)
-    expected = np.tile(np.arange(width), copies)
-    if not np.array_equal(component[order], expected):
-        raise InvalidInput("component must number the parts of each copy from 0, each once")
-    return [tuple(row) for row in value[order].reshape(copies, width).tolist()]
+        return list(values_of(columns, "value").tolist())
+    width = len(np.unique(columns["component"]))
+    return [tuple(row) for row in rows_of(columns, width or 1)]
 
 
-def rows_of(columns: Mapping[str, Any], dimension: int | None) -> list[Any]:
+def values_of(columns: Mapping[str, Any], name: str) -> NDArray[Any]:
+    """A column's values in the order of the copies, one row each, or InvalidInput."""
+    values: NDArray[Any] = np.asarray(columns[name])[order_of_copies(columns)]
+    return values
+
+
+def rows_of(
+    columns: Mapping[str, Any], dimension: int | None, parts: str = "component"
+) -> list[Any]:
     """Group the values of columns copy, component, value: a list a copy, or a scalar's number.
+
+    Parameters
+    ----------
+    columns : mapping
+    dimension : int or None
+        Length of a copy's list; None for scalars.
+    parts : str
+        Name of the column that numbers the parts of a copy from 0.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def rows_of(columns: Mapping[str, Any], dimension: int | None) -> list[Any]:
         If a row is missing or repeated.
     """
     d = dimension or 1
-    copy, component = (np.asarray(columns[name]) for name in ("copy", "component"))
+    copy, component = (np.asarray(columns[name]) for name in ("copy", parts))
     order = np.lexsort((component, copy))
     copies = copy.size // d
     if (
@@ -179,7 +179,7 @@ def rows_of(columns: Mapping[str, Any], dimension: int | None) -> list[Any]:
     ):
         raise InvalidInput(
             f"the table must have one row for each copy, numbered from 0, and each of its {d} "
-            "components; rows are missing or repeated"
+            f"{parts}s; rows are missing or repeated"
         )
     values = np.asarray(columns["value"])[order].reshape(copies, d)
     return [row.tolist() if dimension else row[0] for row in values]
@@ -192,29 +192,3 @@ def order_of_copies(columns: Mapping[str, Any]) -> NDArray[np.intp]:
     if not np.array_equal(copy[order], np.arange(copy.size)):
         raise InvalidInput("the table must have one row for each copy, numbered from 0")
     return order
-
-
-def check_multiples(names: Sequence[str], steps: Sequence[float], output: Any) -> Sequence[Any]:
-    """The output's numbers if there is one for each name, a multiple of its step; else raise."""
-    values = output.tolist() if isinstance(output, np.ndarray) else output
-    if not isinstance(values, Sequence) or len(values) != len(names):
-        raise InvalidInput(
-            f"output is {quoted(output)}; this mechanism releases {len(names)} numbers a copy: "
-            f"{', '.join(names)}"
-        )
-    for name, value, step in zip(names, values, steps, strict=True):
-        number = as_float(value)
-        if not (abs(number) / step <= _FARTHEST and number % step == 0):
-            raise InvalidInput(
-                f"output has {quoted(value)} for {name}; this mechanism releases multiples of "
-                f"{quoted(step)}"
-            )
-    return values
-
-
-def with_names(kind: str, names: Sequence[str], output: Any) -> NDArray[Any]:
-    """Name released numbers: a structured array of `kind` and value."""
-    column = np.array(names)
-    table = np.empty(len(column), dtype=[(kind, column.dtype), ("value", np.float64)])
-    table[kind], table["value"] = column, output
-    return table

@@ -1,0 +1,81 @@
+"""Output space of several outputs together, each of one space."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.core.outputs import OutputSpace
+from bayesdp.errors import InvalidInput
+
+_LISTED = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Several(OutputSpace):
+    """Tuples of as many outputs of one space, numbered within a copy by a column of their own.
+
+    Attributes
+    ----------
+    inner : OutputSpace
+    count : int
+    column : str
+        Name of the column.
+    limit : str
+        The parameter that `count` is, for a message.
+    """
+
+    inner: OutputSpace
+    count: int
+    column: str = "draw"
+    limit: str = "draws"
+
+    def check(self, output: Any) -> tuple[Any, ...]:
+        """Return the output as a tuple of the inner space's, or raise InvalidInput."""
+        try:
+            each = list(output)
+        except TypeError:  # not a sequence
+            each = []
+        if len(each) != self.count:
+            raise InvalidInput(
+                f"the output isn't {self.limit} = {self.count} copies; this mechanism releases so "
+                "many together"
+            )
+        return tuple(map(self.inner.check, each))
+
+    def records(self, output: Sequence[Any]) -> NDArray[Any]:
+        """Records of all, a structured array: the column, and `value` or the columns of each."""
+        each = [self.inner.records(one) for one in output]
+        values = np.concatenate(each)
+        if not values.dtype.names:
+            values = values.view([("value", values.dtype)])
+        made = np.empty(values.size, dtype=[(self.column, np.int64), *values.dtype.descr])
+        made[self.column] = np.repeat(np.arange(self.count), [one.size for one in each])
+        for name in values.dtype.names or ():
+            made[name] = values[name]
+        return made
+
+    def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
+        """Encode copies as the inner space's columns, with the column beside `copy`."""
+        columns = self.inner.encode([one for output in outputs for one in output])
+        place = np.asarray(columns["copy"])
+        return columns | {"copy": place // self.count, self.column: place % self.count}
+
+    def decode(self, columns: Mapping[str, Any]) -> list[Any]:
+        """Decode the copies, unchecked, in their order."""
+        rest = {name: values for name, values in columns.items() if name != self.column}
+        rest["copy"] = np.asarray(columns["copy"]) * self.count + np.asarray(columns[self.column])
+        flat = self.inner.decode(rest)
+        return [flat[i : i + self.count] for i in range(0, len(flat), self.count)]
+
+    def every(self) -> NDArray[Any] | None:
+        """List all outputs, first axis, where they are at most 100,000."""
+        one = self.inner.every()
+        if one is None or len(one) ** self.count > _LISTED:
+            return None
+        places = np.unravel_index(np.arange(len(one) ** self.count), (len(one),) * self.count)
+        return np.asarray(one[np.stack(places, axis=-1)])
