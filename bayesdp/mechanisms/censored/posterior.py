@@ -34,7 +34,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from bayesdp.checks import as_float, check_at_least_one, keep, plain
-from bayesdp.core.records_space import Column, Records
+from bayesdp.core.outputs.records import Column, Records
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism

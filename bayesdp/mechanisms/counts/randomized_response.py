@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_one_statistic
-from bayesdp.core.answers_space import Answers
+from bayesdp.core.outputs.answers import Answers
 from bayesdp.core.views import AnswersView, RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism

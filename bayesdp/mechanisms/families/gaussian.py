@@ -51,7 +51,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
-from bayesdp.core.records_space import Column, Records
+from bayesdp.core.outputs.records import Column, Records
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.count import column_of
 from bayesdp.mechanisms.families.base import Floats, NoisyStatistic, Number, Sums, check_interval

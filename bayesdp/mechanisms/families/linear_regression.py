@@ -48,7 +48,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.core.records_space import Column, Records
+from bayesdp.core.outputs.records import Column, Records
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.families import regression_fields
 from bayesdp.mechanisms.families.base import Floats, NoisyStatistic, Number, Sums

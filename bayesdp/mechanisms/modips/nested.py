@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.core.several_space import Several
+from bayesdp.core.outputs.several import Several
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.base import Mechanism

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.core.records_space import Column
+from bayesdp.core.outputs.records import Column
 from bayesdp.errors import InvalidInput, kind_of, quoted
 from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.families.base import Floats

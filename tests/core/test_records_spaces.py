@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import bayesdp as bdp
-from bayesdp.core.answers_space import Answers
 from bayesdp.core.outputs import OutputSpace, WholeNumbers
-from bayesdp.core.records_space import Column, Records
-from bayesdp.core.several_space import Several
+from bayesdp.core.outputs.answers import Answers
+from bayesdp.core.outputs.records import Column, Records
+from bayesdp.core.outputs.several import Several
 
 ALONE = Records(2, (Column(low=0.0, high=1.0, ends=False),), alone=True)
 MIXED = Records(2, (Column("x", -1.0, 4.0), Column("k", whole=True)))
