@@ -106,6 +106,17 @@ def test_audited():
     assert bdp.audit(Liar(9, 3), trials=20_000).convicted
 
 
+def test_a_replacement_costs_two_moves_and_copies_add_up():
+    class Counter(own.NoisyCountMechanism):
+        neighbours = bdp.Neighbours.ADD_REMOVE
+
+    one = own.NoisyCountMechanism(9, 3).pure_epsilon()
+    for copies in (1, 3):
+        moved = Counter(9, 3).guarantee(copies=copies, neighbours="replace_one").epsilon
+        assert moved == pytest.approx(2 * copies * one)
+        assert Counter(9, 3).guarantee(copies=copies).epsilon == pytest.approx(copies * one)
+
+
 @pytest.mark.slow
 def test_fitted_with_two_engines(grouped):
     model = own.RareModel()

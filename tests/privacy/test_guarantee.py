@@ -2,11 +2,12 @@
 
 import dataclasses
 import math
+from fractions import Fraction
 
 import pytest
 
 import bayesdp as bdp
-from bayesdp.privacy.composition import one_record_moves, parallel
+from bayesdp.privacy.composition import one_record_moves, parallel, repeated
 
 
 def guarantee(epsilon: float = 1.0, delta: float = 0.0) -> bdp.Guarantee:
@@ -89,6 +90,13 @@ def test_it_never_reads_better_than_it_is(epsilon, shown):
 def test_delta_is_shown_where_there_is_one():
     assert "delta = 1e-06" in str(guarantee(1, 1e-6))
     assert "delta = 1.01e-06" in str(guarantee(1, 1.001e-6))
+
+
+@pytest.mark.parametrize("cost", [0.1, 1 / 3, 0.7, 2.3, 1e-300])
+@pytest.mark.parametrize("times", [1, 3, 7, 1001])
+def test_costs_repeat_to_the_next_float_at_least(cost, times):
+    total = repeated(cost, times)
+    assert Fraction(math.nextafter(total, 0)) < times * Fraction(cost) <= Fraction(total)
 
 
 def test_parallel_is_the_largest():

@@ -323,7 +323,7 @@ CASES = {
     "case",
     [
         name
-        if name in ("inflated", "truncated copies")
+        if name in ("inflated", "truncated", "copies")
         else pytest.param(name, marks=pytest.mark.calibrate)
         for name in CASES
     ],
