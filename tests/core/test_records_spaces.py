@@ -64,8 +64,8 @@ def test_copies_of_records_are_numbered_from_0(space, outputs, copy):
         (ALONE, ((0.5,), (0.5,)), "size = 2 records"),
         (ALONE, (0.0, 0.5), "both excluded"),
         (ALONE, (0.5, 1.0), "both excluded"),
-        (ALONE, (math.nan, 0.5), "of that kind"),
-        (ALONE, ("0.5", "0.5"), "of that kind"),
+        (ALONE, (math.nan, 0.5), "that aren't allowed"),
+        (ALONE, ("0.5", "0.5"), "that aren't allowed"),
         (MIXED, ((0.5, 1),), "size = 2 rows of 2 numbers: x, k"),
         (MIXED, ((0.5, 1), (0.5,)), "size = 2 rows of 2 numbers: x, k"),
         (MIXED, 5, "size = 2 rows of 2 numbers: x, k"),
@@ -79,7 +79,7 @@ def test_copies_of_records_are_numbered_from_0(space, outputs, copy):
         (NESTED, ((0.5, 0.5),) * 2, "draws = 3 copies"),
         (NESTED, 0.5, "draws = 3 copies"),
         (NESTED, ((0.5, 0.5), (0.5, 0.5), (0.5,)), "size = 2 records"),
-        (NESTED, ((0.5, 0.5), (0.5, 0.5), (0.5, 1.5)), "of that kind"),
+        (NESTED, ((0.5, 0.5), (0.5, 0.5), (0.5, 1.5)), "that aren't allowed"),
     ],
 )
 def test_what_cannot_be_is_refused(space, output, message):

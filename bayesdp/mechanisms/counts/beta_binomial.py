@@ -119,7 +119,7 @@ class BetaBinomialMechanism(Mechanism):
     def calibrate(
         cls, *, n: int | None, size: int, epsilon: float, copies: int = 1
     ) -> BetaBinomialMechanism:
-        """Make the mechanism of the smallest symmetric prior that keeps `epsilon`.
+        """Make the mechanism of smallest symmetric prior whose `copies` copies cost `epsilon`.
 
         Both parameters are size / (exp(epsilon / copies) - 1), rounded up until the guarantee,
         which is itself rounded up, is at most `epsilon`.
