@@ -424,7 +424,6 @@ class CoefficientsView(View):
     loss : {"linear", "logistic"}
     bounds : mapping of str to tuple of two floats
         Bounds of each column.
-
     predictors : tuple of str
     response : str
     penalty : float
@@ -503,7 +502,6 @@ class ChoiceView(View):
         Number of candidates.
     rate : float
         Factor of a utility in its exponent.
-
     """
 
     k: int

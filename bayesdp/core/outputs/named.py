@@ -25,7 +25,7 @@ class NamedNumbers(OutputSpace):
     names : tuple of str
     steps : tuple of float
     kind : str
-        What the names name, such as "coefficient".
+        What the names refer to, such as "coefficient".
     whole : tuple of bool
         Which numbers are integers; by default none.
     """

@@ -98,7 +98,6 @@ class Records(OutputSpace):
     columns : tuple of Column
     alone : bool
         Whether a record is a bare number, that of the only column.
-
     """
 
     size: int

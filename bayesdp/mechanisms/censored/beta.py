@@ -111,8 +111,8 @@ class CensoredBetaMechanism(Mechanism):
         log2 of the numbers of cells along phi, over (0, 1), and along log lambda; each from 0 to
         32. A finer grid takes no more time. By default a cell is 10^-9 wide in phi and in log
         lambda: less than half of the posterior's standard deviation for up to 10^11 records with
-        phi (1 - phi) / (lambda + 1) at least 10^-6, as it is about sqrt(phi (1 - phi) / (n (lambda
-        + 1))) in phi and sqrt(1 / n) in log lambda.
+        phi (1 - phi) / (lambda + 1) at least 10^-6, as it is about
+        sqrt(phi (1 - phi) / (n (lambda + 1))) in phi and sqrt(1 / n) in log lambda.
     n : int or None
         Number of confidential records where it is public, which requires replace-one.
     weights : None, "attached" or PublicWeights

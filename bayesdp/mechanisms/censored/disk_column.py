@@ -29,7 +29,7 @@ class DiskColumn:
     Attributes
     ----------
     size : int
-        Number of numbers in the file.
+        Number of values in the file.
 
     Raises
     ------

@@ -119,7 +119,6 @@ def distributional_delta(
     ------
     InvalidInput
         As for `average_case_delta`.
-
     """
     epsilon = check_profile_epsilon(epsilon)
     if epsilon > 300:

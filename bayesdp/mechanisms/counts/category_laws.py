@@ -95,7 +95,7 @@ def dirichlet_logpdf(theta: ArrayLike, alpha: ArrayLike) -> Floats:
 
 
 def mode_weights(counts: ArrayLike, prior: ArrayLike) -> Floats:
-    """Weights proportional to the mode of Dirichlet(prior + counts), such as max(0, a + c - 1).
+    """Weights proportional to the mode of Dirichlet(prior + counts): max(0, a + c - 1) or a limit.
 
     Where a prior is below 1 the density may be unbounded at the boundary; the mode is then the
     limit of where it is largest among probabilities of t or more, as t goes to 0. With a

@@ -76,7 +76,6 @@ class GridModel:
         A, one tuple for each cell.
     origin : tuple of Fraction
         o, the public origin of each number.
-
     moves : mapping of Neighbours to vectors
         The extreme moves under each relation that neighbours can have.
     """

@@ -68,7 +68,6 @@ class NoisyDegreesMechanism(AdditiveNoise):
     directed : bool
         Whether ties have a direction. Public.
 
-
     Raises
     ------
     InvalidInput

@@ -75,7 +75,6 @@ def minimiser(
         Index of the response among the columns.
     penalty : float
         The public penalty l.
-
     """
     second = {(j, j): totals[columns + j] for j in range(columns)}
     for pair, total in zip(combinations(range(columns), 2), totals[2 * columns :], strict=True):

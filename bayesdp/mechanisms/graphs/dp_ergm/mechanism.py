@@ -84,7 +84,6 @@ class DPERGMMechanism(Mechanism):
         Number of nodes. Public.
     directed : bool
         Whether ties have a direction. Public.
-
     sensitivities : tuple of float
         The largest change of each statistic when one tie changes.
     method : {"sdd", "sdd_mc", "sphc"}

@@ -52,7 +52,6 @@ class Frame:
         The nodes and their public attributes, without ties.
     max_degree : int or None
         Public bound on degrees, if there is one.
-
     """
 
     formula: str

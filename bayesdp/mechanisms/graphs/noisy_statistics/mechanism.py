@@ -119,7 +119,6 @@ class NoisyStatisticsMechanism(Mechanism):
         Public attributes of the nodes; None is a missing value.
     noise : {"laplace", "gaussian"}
         The noise's law.
-
     granularity : sequence of float, optional
         g_t, powers of two; by default 1 for integers and otherwise at most 2^-20 of the smaller of
         scale and sensitivity, with at most 2^52 steps to the statistic's largest value.
