@@ -60,6 +60,7 @@ def mechanism_named(name: str) -> type[Any]:
     if getattr(registered, "name", None) != name:
         raise InvalidRelease(
             f"mechanism {quoted(name)} is {registered.__module__}.{registered.__name__}, "
-            f"whose own name is {quoted(getattr(registered, 'name', None))}"
+            f"whose own name is {quoted(getattr(registered, 'name', None))}; "
+            "register it by that one"
         )
     return registered

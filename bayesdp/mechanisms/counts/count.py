@@ -109,7 +109,9 @@ def check_count(statistic: Any, n: int | None) -> Count:
             "bdp.Count(successes=38, n=100) or bdp.Count.of(records)"
         )
     if n is not None and np.any(np.asarray(statistic.n) != n):
-        raise InvalidInput(f"statistic has another number of records than the mechanism's n = {n}")
+        raise InvalidInput(
+            f"the statistic has another number of records than the mechanism's n = {n}"
+        )
     return statistic
 
 

@@ -78,9 +78,11 @@ def check_cell_counts(
             f"counts of the {cells} cells, integers of shape (..., {cells})"
         )
     if np.any(counts < 0):
-        raise InvalidInput("the statistic has counts below 0")
+        raise InvalidInput("the statistic has counts below 0; counts must be at least 0")
     if n is not None and np.any(counts.sum(axis=-1) != n):
-        raise InvalidInput(f"statistic has another number of records than the mechanism's n = {n}")
+        raise InvalidInput(
+            f"the statistic has another number of records than the mechanism's n = {n}"
+        )
     if len(zeros) and np.any(counts[..., list(zeros)]):
         raise InvalidInput(
             f"the statistic has records in a structural zero, one of {len(zeros)} cells where "

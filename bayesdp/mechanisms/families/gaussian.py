@@ -149,7 +149,8 @@ class Gaussian:
         if not np.all((x >= low) & (x <= high)):
             raise InvalidInput(
                 f"data has values that aren't numbers in bounds = {self.bounds}; choose bounds "
-                "without looking at the data, and take clip=True to move what exceeds them"
+                "without looking at the data, and take clip=True to move values beyond a bound "
+                "to it"
             )
         u = np.clip(np.rint((x - low) / self.step), 0, self._steps).astype(np.int64)
         blocks = np.arange(0, u.size, _BLOCK)
@@ -167,7 +168,7 @@ class Gaussian:
                 return (mean,)
             return mean, float(step**2 * Fraction(n * v - u * u, n * (n - 1)))
         if n > _MOST:
-            raise InvalidInput(f"data has more than {_MOST} records, the most that n=None takes")
+            raise InvalidInput(f"data has more than {_MOST} records, the most that n=None allows")
         k = self._steps  # 2 u - k, in half steps from the middle of the grid
         centred, squares = 2 * u - n * k, 4 * v - 4 * k * u + n * k * k
         numbers = (float(n), float(step / 2 * centred), float((step / 2) ** 2 * squares))

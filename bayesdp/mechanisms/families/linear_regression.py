@@ -150,7 +150,7 @@ class LinearRegression:
     def statistic(self, sums: Sums, *, public_n: bool) -> tuple[float, ...]:
         """Compute sums of columns, squares and products, rescaled; n first if it isn't public."""
         if not public_n and sums.n > MOST:
-            raise InvalidInput(f"data has more than {MOST} records, the most that n=None takes")
+            raise InvalidInput(f"data has more than {MOST} records, the most that n=None allows")
         scaled = rescaled(sums.totals, len(self.bounds))
         return scaled if public_n else (float(sums.n), *scaled)
 

@@ -130,7 +130,7 @@ def table_of(records: Any, columns: Sequence[str], ends: Floats, *, clip: bool) 
             raise InvalidInput(
                 f"column {quoted(name)} has values that aren't numbers within its bounds ({low}, "
                 f"{high}); choose bounds without looking at the data, and take clip=True to move "
-                "what exceeds them"
+                "values beyond a bound to it"
             )
         read_columns.append(x)
     return np.column_stack(read_columns)

@@ -263,6 +263,7 @@ def _check_weights(weights: Any, count: int) -> tuple[float, ...]:
     given: list[Any] = list(weights) if isinstance(weights, Sequence | np.ndarray) else []
     if len(given) != count or not all(is_number(w) and 0 < w < math.inf for w in given):
         raise InvalidInput(
-            f"weights is {quoted(weights)}; it must be {count} positive numbers, one a statistic"
+            f"weights is {quoted(weights)}; it must be {count} positive numbers, one for each "
+            f"statistic"
         )
     return tuple(float(w) for w in given)

@@ -254,7 +254,9 @@ class ModipsGridMechanism(Mechanism):
             If the method isn't "sdd".
         """
         if self.method != "sdd":
-            raise InvalidInput(f"power is of method='sdd'; this one is {quoted(self.method)}")
+            raise InvalidInput(
+                f"power is defined for method='sdd' alone; this method is {quoted(self.method)}"
+            )
         return float(self._choice().rate * 2**self.bits)
 
     def moved(self, relation: Neighbours) -> float:
@@ -445,7 +447,9 @@ def check_few(family: Family, vector: NDArray[Any], n: int | None) -> None:
     if n is None:
         records = vector[0] if isinstance(family, Gaussian) else vector.sum()
         if np.any(records > MOST_RECORDS):
-            raise InvalidInput(f"there are more than {MOST_RECORDS} records, the most for n=None")
+            raise InvalidInput(
+                f"data has more than {MOST_RECORDS} records, the most that n=None allows"
+            )
 
 
 @lru_cache(maxsize=16)

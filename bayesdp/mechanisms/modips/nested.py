@@ -131,7 +131,8 @@ class NestedModipsMechanism(Mechanism):
         sbs = self.sbs
         if not self.tractable or sbs.n is None:
             raise InvalidInput(
-                "the law of nested copies is intractable but of binary records with a public n; "
+                "the law of nested copies is intractable except for binary records with a "
+                "public n; "
                 "analyse each copy as data and combine the results with bdp.evaluate.combine_nested"
             )
         a, b = sbs.family.prior  # type: ignore[attr-defined]

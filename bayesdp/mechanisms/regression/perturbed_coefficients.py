@@ -183,8 +183,8 @@ class PerturbedCoefficientsMechanism(Mechanism):
         """Compute the coefficients of records, from the result of `gathered`. Confidential."""
         if given.n != self.n or isinstance(given, Sums) != (self.loss == "linear"):
             raise InvalidInput(
-                f"the statistic is of {self.loss} loss and n = {self.n} records; it was given "
-                "what is of others"
+                f"the mechanism is for {self.loss} loss and n = {self.n} records; the result of "
+                "gathered is for another loss or number of records"
             )
         made: tuple[float, ...] = coefficients(given, self.family, self.penalty)
         return made

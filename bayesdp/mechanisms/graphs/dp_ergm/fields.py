@@ -37,7 +37,7 @@ def numbers(name: str, given: Any) -> tuple[float, ...]:
         is_number(v) and math.isfinite(v) for v in values
     ):
         raise InvalidInput(
-            f"{name} is {kind_of(given)}; it must be finite numbers, one a statistic"
+            f"{name} is {kind_of(given)}; it must be finite numbers, one for each statistic"
         )
     return tuple(float(v) for v in values)
 
@@ -57,7 +57,7 @@ def one_a_term(name: str, given: Any, terms: int) -> tuple[float, ...]:
     if given is None:
         raise InvalidInput(
             f"{name} is missing; the grid must be public, so choose it without the data: centre "
-            "and scale, one number a statistic, or a prior"
+            "and scale, one number for each statistic, or a prior"
         )
     values = numbers(name, given)
     if len(values) != terms:

@@ -212,7 +212,9 @@ class DPERGMMechanism(Mechanism):
             If the mechanism isn't the corrected SDD.
         """
         if (self.method, self.calibration) != ("sdd", "corrected"):
-            raise InvalidInput("power is of method='sdd' with calibration='corrected' alone")
+            raise InvalidInput(
+                "power is defined for method='sdd' with calibration='corrected' alone"
+            )
         return self.cost / self._whole_cost()
 
     def _whole_cost(self) -> float:
@@ -237,7 +239,7 @@ class DPERGMMechanism(Mechanism):
             )
         if relation is Neighbours.NODE and self.calibration == "published":
             raise InvalidInput(
-                "neighbours is 'node', of which the published calibration claims nothing; use "
+                "neighbours is 'node', about which the published calibration claims nothing; use "
                 "calibration='corrected'"
             )
         return relation

@@ -125,7 +125,7 @@ class Frame:
 
         if network.directed != self.network.directed:
             kind = "directed" if self.network.directed else "undirected"
-            raise InvalidInput(f"the statistic must be a graph that is {kind}, as the mechanism's")
+            raise InvalidInput(f"the statistic must be a graph that is {kind}, as the mechanism is")
         network = network.in_order(self.network.nodes)
         if self.max_degree is not None and np.any(degrees(network) > self.max_degree):
             raise InvalidInput(

@@ -95,7 +95,7 @@ def statistic_of(layouts: Sequence[Layout], sums: Sums, n: int | None) -> Floats
     numbers of a step that is given no labels.
     """
     if sums.n > MOST:
-        raise InvalidInput(f"data has more than {MOST} records, the most that are taken")
+        raise InvalidInput(f"data has more than {MOST} records, the most that are allowed")
     numbers: list[float] = []
     start = 0
     for layout in layouts:

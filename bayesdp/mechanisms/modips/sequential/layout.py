@@ -146,7 +146,7 @@ def _check_earlier(argument: str, given: Sequence[str], kind: str, there: set[st
     unknown = [name for name in given if name not in there]
     if unknown:
         raise InvalidInput(
-            f"{argument} is {list(given)}, but {unknown} are no {kind} columns of an earlier step; "
+            f"{argument} is {list(given)}, but {unknown} aren't {kind} columns of an earlier step; "
             f"those are {sorted(there)}"
         )
 
