@@ -127,7 +127,7 @@ BAD = {
     "synthesize nothing.csv --column voted --epsilon 1 --out r": "no such file",
     "synthesize data.xls --column voted --epsilon 1 --out r": ".csv or .parquet",
     "synthesize data.csv --column answer --epsilon 1 --out r": "other than 0 and 1",
-    "synthesize data.csv --column answer --above 1 --epsilon 1 --out r": "doesn't hold numbers",
+    "synthesize data.csv --column answer --above 1 --epsilon 1 --out r": "not of numbers",
     "synthesize data.csv --column answer --equals a --above 1 --epsilon 1 --out r": "choose one",
     "synthesize holes.csv --column voted --epsilon 1 --out r": "missing values",
     "synthesize holes.csv --column voted --equals 1.0 --values 1.0,0.0 --epsilon 1 --out r":

@@ -50,7 +50,7 @@ _SAFE = 1 + 2.0**-50  # covers the rounding of a product
 
 @dataclass(frozen=True, slots=True)
 class ConjugateMechanism(Mechanism):
-    """One release from a conjugate posterior of n records, with its tight privacy profile.
+    """One release from a conjugate posterior of n records, with its privacy profile.
 
     Parameters
     ----------
@@ -191,12 +191,12 @@ class ConjugateMechanism(Mechanism):
         return self.size or 0
 
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
-        """The privacy profile of `copies` copies under replace-one; always tight for one copy."""
+        """The privacy profile of `copies` copies under replace-one; see the class's notes."""
         check_replace_one(neighbours)
         return profile_of_copies(self, check_at_least_one("copies", copies))
 
     def profile_of_one(self) -> Profile:
-        """The tight privacy profile of one copy under replace-one."""
+        """The privacy profile of one copy under replace-one, tight unless `bounded`."""
         made: Profile = FAMILIES[self.family].METHODS[self.method](self)
         return made
 

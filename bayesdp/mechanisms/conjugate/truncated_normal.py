@@ -70,7 +70,7 @@ def truncated_normal(mean: ArrayLike, sd: float, R: float, uniform: Floats) -> F
 def log_common_mean(
     mean: ArrayLike, centre: ArrayLike, size: int, tau: float, sigma: float, R: float
 ) -> Floats:
-    """Log of the integral of f over [-R, R], the density of records with a common mean.
+    """Log of the integral of f, defined in the module's docstring, over [-R, R].
 
     Parameters
     ----------

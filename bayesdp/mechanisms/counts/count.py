@@ -99,7 +99,7 @@ class Count:
 
 
 def check_count(statistic: Any, n: int | None) -> Count:
-    """Return the statistic if it is a Count of n records (any number if None), else raise.
+    """Return the statistic if it is a Count of n records (any number if n is None), else raise.
 
     Its fields may be arrays.
     """

@@ -171,7 +171,7 @@ def _beta_binomial_side(mechanism: BetaBinomialMechanism, n: int, epsilon: float
 def largest(rough: Floats, error: Floats, exact: Callable[[int], float]) -> float:
     """Return the largest of values known within `error`, recomputing those that may be it.
 
-    By as much as others may still exceed it, it is raised: the result is never too small.
+    It is raised by as much as others may still exceed it, so the result is never too small.
     """
     upper = rough + error
     order = np.argsort(-upper, kind="stable")[: _RECOMPUTED + 1]

@@ -121,7 +121,7 @@ class NoisyTrianglesMechanism(Mechanism):
 
     @property
     def alpha(self) -> float:
-        """Ratio of smooth sensitivity to scale: the largest that keeps epsilon, less rounding."""
+        """Largest ratio of smooth sensitivity to scale that keeps epsilon, with rounding."""
         return largest_alpha(self.epsilon - (1 + self.epsilon) * 2.0**-46, self.beta)
 
     def scale(self, statistic: Any) -> float:

@@ -264,6 +264,6 @@ def _check_weights(weights: Any, count: int) -> tuple[float, ...]:
     if len(given) != count or not all(is_number(w) and 0 < w < math.inf for w in given):
         raise InvalidInput(
             f"weights is {quoted(weights)}; it must be {count} positive numbers, one for each "
-            f"statistic"
+            "statistic"
         )
     return tuple(float(w) for w in given)

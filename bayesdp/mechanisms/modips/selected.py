@@ -237,7 +237,7 @@ class SelectedModipsMechanism(Mechanism):
         ----------
         output : array_like of int, shape (..., 1 + each * numbers of a copy)
         statistic : as the families take it
-        Its axes broadcast with the output's others.
+            Its axes broadcast with the output's others.
 
         Raises
         ------

@@ -49,7 +49,7 @@ _NEWTON = 60
 
 
 def longest(n: int, predictors: int, penalty: float) -> float:
-    """Bound B on the minimiser's length, plus the solver's error, rounded up."""
+    """Bound B on the minimiser's length, plus one on the solver's error, rounded up."""
     step = math.sqrt(predictors + 1) / penalty
     return (min(math.sqrt(2 * n * math.log(2) / penalty), n * step) + step) * _UP
 

@@ -1,4 +1,4 @@
-r"""Noisy moments of bounded columns, the sufficient statistic of any linear regression.
+r"""Noisy moments of bounded columns, from which linear regressions of them are computed.
 
 The statistic is that of `bayesdp.mechanisms.families.linear_regression`: the sums of columns that
 are rescaled by their public bounds to [-1, 1], of their squares and of their products, as exact

@@ -135,8 +135,8 @@ class PerturbedCoefficientsMechanism(Mechanism):
         Raises
         ------
         InvalidInput
-            If an argument is out of its range, or no scale keeps the promise, for example as delta
-            is 0.
+            If an argument is out of its range, or no scale keeps the promise, as with
+            delta = 0.
         """
         example = cls(scale=1.0, **{**parameters, "granularity": None})
         noise = GaussianMechanism.calibrate(
@@ -184,7 +184,7 @@ class PerturbedCoefficientsMechanism(Mechanism):
         if given.n != self.n or isinstance(given, Sums) != (self.loss == "linear"):
             raise InvalidInput(
                 f"the mechanism is for {self.loss} loss and n = {self.n} records; the result of "
-                "gathered is for another loss or number of records"
+                "gathered() is for another loss or number of records"
             )
         made: tuple[float, ...] = coefficients(given, self.family, self.penalty)
         return made

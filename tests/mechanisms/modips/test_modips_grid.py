@@ -495,7 +495,7 @@ def test_parameters_are_uniform_in_their_triangles():
 
 def test_what_a_law_of_categorical_copies_refuses():
     made = bdp.mechanisms.ModipsGridMechanism(Categorical(3), 1001, 1.0, (0, 1), bins=3, n=4)
-    with pytest.raises(bdp.errors.InvalidInput, match="worked out up to 1000"):
+    with pytest.raises(bdp.errors.InvalidInput, match="computed up to 1000"):
         made.logp((1, 0, 1000), (1, 2, 1))
     made = bdp.mechanisms.ModipsGridMechanism(Categorical(3), 5, 1.0, (0, 1), bins=3, n=4)
     with pytest.raises(bdp.errors.InvalidInput, match="it must be"):

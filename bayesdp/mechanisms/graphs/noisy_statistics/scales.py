@@ -37,7 +37,7 @@ def check_weights(formula: str, weights: Any) -> tuple[float, ...]:
     if isinstance(weights, str) or not hasattr(weights, "__len__") or len(weights) != len(terms):
         raise InvalidInput(
             f"weights is {quoted(weights)}; it must be {len(terms)} positive numbers, one for "
-            f"each term "
+            "each term "
             f"of the formula: {', '.join(terms)}"
         )
     return tuple(check_positive("weights", weight, "same unit as the others") for weight in weights)
