@@ -66,7 +66,7 @@ class WholeNumbers(OutputSpace):
     column : str
         Name of their column in a table.
     what : str
-        What the numbers count, for a message.
+        Description of the numbers, for a message.
     limit : str
         Name of the mechanism's parameter that is `most`, for a message; or empty.
     beside : tuple of pairs

@@ -362,7 +362,7 @@ def _impossible(strong: ConjugateMechanism, epsilon: float, delta: float) -> str
 
 
 def composed_profile(release: ConjugateMechanism, copies: int) -> Profile | None:
-    """The tight profile of `copies` copies together, or None where only a bound is known."""
+    """The profile of `copies` copies as that of one release, or None where none is like them."""
     if copies == 1:
         return release.profile_of_one()
     if release.method in ("synthetic_map", "synthetic_many"):
