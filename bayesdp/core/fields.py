@@ -15,12 +15,12 @@ def declared(check: Callable[[str, Any], Any], *, optional: bool = False, **opti
     Parameters
     ----------
     check : callable
-        Of the field's name and value: returns the plain value, or raises InvalidInput
+        Called with the field's name and value; returns the plain value, or raises InvalidInput
         (`bayesdp.checks` has the usual ones).
     optional : bool
         Whether None passes unchecked.
     **options
-        Of `dataclasses.field`, as `default`.
+        Options of `dataclasses.field`, such as `default`.
 
     Examples
     --------

@@ -22,14 +22,14 @@ Ends = tuple[float, float]
 
 
 class View:
-    """A mechanism's law as the outputs tell of one kind of statistic; the base of all kinds."""
+    """Base of views: the law of a mechanism's outputs given one kind of statistic."""
 
 
 AnyView = TypeVar("AnyView", bound=View)
 
 
 def view_of(mechanism: Any, kind: type[AnyView]) -> AnyView | None:
-    """The view of this kind that the mechanism offers, or None.
+    """Return the view of this kind that the mechanism offers, or None.
 
     Parameters
     ----------
@@ -41,14 +41,14 @@ def view_of(mechanism: Any, kind: type[AnyView]) -> AnyView | None:
 
 @dataclass(frozen=True)
 class IntractableView(View):
-    """A law of outputs given one kind of statistic that can't be followed.
+    """Notice that the law of outputs given one kind of statistic is intractable.
 
     Attributes
     ----------
     kind : type of View
-        Of the view that is missing for it.
+        The kind of view that is missing.
     why : str
-        A sentence, with the way out.
+        One sentence that says why, and the way out.
     """
 
     kind: type[View]
@@ -69,9 +69,9 @@ class CountView(View):
     Attributes
     ----------
     logp : callable
-        Of outputs, counts x and n, which broadcast: log Pr[output | x ones of n].
+        Function of outputs, counts x and n, which broadcast: log Pr[output | x ones of n].
     check : callable
-        Of n: raises InvalidInput unless a count of n records may have been randomised.
+        Function of n that raises InvalidInput unless a count of n records may have been randomised.
     """
 
     logp: Callable[[Any, Integers, int], Floats]
@@ -80,17 +80,17 @@ class CountView(View):
 
 @dataclass(frozen=True)
 class Integer:
-    """The law of outputs given one latent integer, and where the integer may be.
+    """The law of outputs given one latent integer, and the range where the integer may lie.
 
     Attributes
     ----------
     reached : callable
-        The smallest and the largest integer that the outputs can come from, of those within two
-        ends, if one looks so many times as far as usual.
+        Function of two ends and a factor: the smallest and the largest integer within the ends that
+        the outputs can come from, where the search goes that factor further than usual.
     logp : callable
-        log Pr[all outputs | x], of an array of integers x.
+        Function of an array of integers x: log Pr[all outputs | x].
     weight : int
-        How many such integers there are, each with outputs of its own.
+        Number of such integers, each with outputs of its own.
     """
 
     reached: Callable[[Ends, float], Ends]
@@ -100,14 +100,14 @@ class Integer:
 
 @dataclass(frozen=True)
 class IntegersView(View):
-    """The law of outputs given integers, each of which was randomised by itself.
+    """The law of outputs given integers, each of which was randomised independently.
 
     Attributes
     ----------
     shape : tuple of int
-        The statistic's: () or (k,).
+        Shape of the statistic: () or (k,).
     each : callable
-        Of the outputs: one `Integer` for each, in order.
+        Function of the outputs: one `Integer` for each integer, in order.
     complete : bool
         Whether they count all records, or events, so that their sum is n.
     """
@@ -121,19 +121,19 @@ class IntegersView(View):
 class FixedTotalView(View):
     """The law of synthetic counts by area whose total is fixed, which ties the areas together.
 
-    Without the total each is negative binomial given its area's events x, with the shape
-    `shapes` + x and the chance `chances`; the law doesn't change if all chances are multiplied by
-    one number.
+    Without the total, each count is negative binomial given its area's events x, with shape
+    `shapes` + x and probability `chances`; the law given the total doesn't change if all `chances`
+    are multiplied by one number.
 
     Attributes
     ----------
     shapes, chances : ndarray, shape (k,)
-        0 in areas where no event can be.
+        Parameters of each area; 0 in areas where no event can be.
     total : int
-        Of each copy.
+        Sum of the counts of each copy.
     each : callable
-        Of the outputs, a factor of the chances, and how far below the log of its largest a law
-        is negligible: one `Integer` for each area.
+        Function of the outputs, a factor by which to multiply the chances, and how far below its
+        maximum a log law is negligible: one `Integer` for each area.
     """
 
     shapes: Floats
@@ -143,10 +143,10 @@ class FixedTotalView(View):
 
 
 class Cell(Protocol):
-    """Protocol of noise on a single number, on a lattice, perhaps kept within bounds."""
+    """Protocol of noise on a single number, on a lattice and possibly kept within bounds."""
 
     def __hash__(self) -> int:
-        """Its hash: noise is a frozen value."""
+        """Hash of the noise, which is a frozen value."""
 
     @property
     def scale(self) -> float:
@@ -166,7 +166,7 @@ class Cell(Protocol):
 
     @property
     def bounds(self) -> tuple[Any, Any] | None:
-        """Ends that outputs are kept between; None of one that is open."""
+        """Ends that outputs are kept between; None for an open end, or without bounds."""
 
     @property
     def ends(self) -> tuple[int | None, int | None]:
@@ -191,9 +191,9 @@ class NoiseView(View):
     Attributes
     ----------
     shape : tuple of int
-        The statistic's: () or (k,).
+        Shape of the statistic: () or (k,).
     cell : Cell
-        Of the same noise on a single number.
+        The same noise on a single number.
     """
 
     shape: tuple[int, ...]
@@ -207,6 +207,7 @@ class ExactView(View):
     Attributes
     ----------
     shape : tuple of int
+        Shape of the statistic: () or (k,).
     whole : bool
         Whether the statistic is made of integers.
     hidden : int
@@ -225,9 +226,9 @@ class TableView(View):
     Attributes
     ----------
     cells : int
-        Categories.
+        Number of categories.
     zeros : int
-        Structural zeros among them, where no record can be.
+        Number of structural zeros among them, where no record can be.
     """
 
     cells: int
@@ -241,8 +242,9 @@ class ProductTable(TableView):
     Attributes
     ----------
     law : callable
-        Of a category's outputs, its number i, its counts x and possible numbers n of records: the
-        log law of all outputs at x, and the rest of it, a constant for each output, at each n.
+        Function of a category's outputs, its number i, its counts x and possible numbers n of
+        records. It returns the log law of all outputs at x, and the log of the constant factor of
+        each output at each n.
     """
 
     law: Callable[[NDArray[Any], int, Integers, Integers], tuple[Floats, Any]]
@@ -255,10 +257,10 @@ class MixtureTable(TableView):
     Attributes
     ----------
     tables : callable
-        Of an output, the largest count n, and how rare an output may be (-log of its law): of
-        each category an array of logs, shape (n + 1, points), and the log of a common factor.
+        Function of an output, the largest count n, and how rare an output may be (-log of its law):
+        an array of logs for each category, shape (n + 1, points), and the log of a common factor.
     prior : tuple of float
-        Of the Dirichlet law that is drawn from.
+        Parameters of the Dirichlet prior that copies are drawn under.
     size : int
         Records of a copy.
     """
@@ -270,12 +272,12 @@ class MixtureTable(TableView):
 
 @dataclass(frozen=True)
 class AnswersView(View):
-    """Outputs that are one answer a record, given its category.
+    """Outputs that are one answer for each record, given its category.
 
     Attributes
     ----------
     n : int
-        Records.
+        Number of records.
     matrix : ndarray, shape (k, answers)
         Pr[answer | category].
     """
@@ -285,7 +287,7 @@ class AnswersView(View):
 
     @property
     def k(self) -> int:
-        """Categories."""
+        """Number of categories."""
         return len(self.matrix)
 
 
@@ -296,8 +298,8 @@ class GraphView(View):
     Attributes
     ----------
     evidence : callable
-        Of an output: `bayesdp.networks.evidence.Evidence`; InvalidInput where its law can't be
-        followed.
+        Function of an output: `bayesdp.networks.evidence.Evidence`; InvalidInput where its law is
+        intractable.
     """
 
     evidence: Callable[[Any], Any]
@@ -310,7 +312,7 @@ class DyadsView(GraphView):
     Attributes
     ----------
     evidence : callable
-        As of `GraphView`.
+        As for `GraphView`.
     """
 
 
@@ -321,9 +323,9 @@ class MeanLaw:
     Attributes
     ----------
     scale : float
-        On which it varies with the mean.
+        Distance of means over which the law varies.
     logp : callable
-        Of an array of means within the records' bounds: log p(all outputs | mean).
+        Function of an array of means within the records' bounds: log p(all outputs | mean).
     """
 
     scale: float
@@ -332,20 +334,22 @@ class MeanLaw:
 
 @dataclass(frozen=True)
 class NormalView(View):
-    """The law of outputs given the mean of normal records, or that and their variance.
+    """The law of outputs given the mean of normal records, or their mean and variance.
 
     Attributes
     ----------
     n : int
-        Records.
+        Number of records.
     bounds : tuple of two floats
-        Within which they all are.
+        Bounds within which all records lie.
     sd : float or None
-        Theirs, where it is known; None where the law depends on their variance too.
+        Standard deviation of the records, where it is known; None where the law depends on
+        their variance too.
     statistic : callable
-        Of a mean and a variance with divisor n - 1: what the mechanism takes of such records.
+        Function of a mean and a variance with divisor n - 1: the mechanism's statistic
+        of such records.
     law : callable
-        Of the outputs, where sd is known: a `MeanLaw`.
+        Function of the outputs, where sd is known: a `MeanLaw`.
     """
 
     n: int
@@ -362,9 +366,9 @@ class NormalCopiesView(NormalView):
     Attributes
     ----------
     family : Gaussian
-        With the records' bounds and the prior that copies are drawn under.
+        The family, with the records' bounds and the prior that copies are drawn under.
     size : int
-        Records a copy.
+        Records of a copy.
     parts : tuple of Cell
         Noise on the mean and, where sd isn't known, on the variance.
     bounding : {"inflated", "truncated"}
@@ -388,18 +392,19 @@ class MomentsView(View):
     """Outputs that are the noisy sums of columns, of their squares and of their products.
 
     Columns are rescaled by their bounds to [-1, 1]. An output's numbers are n, where it isn't
-    public, the sums, those of squares, and those of products of pairs in order.
+    public, the sums of columns, of their squares, and of the products of pairs of columns, in
+    order.
 
     Attributes
     ----------
     bounds : mapping of str to tuple of two floats
-        Of each column, in order.
+        Bounds of each column, in order.
     n : int or None
-        Records, where public.
+        Number of records, where it is public.
     size : Cell or None
-        Noise on n, where it isn't.
+        Noise on n, where it isn't public.
     moment : Cell
-        Noise on any other number.
+        Noise on every other number.
     """
 
     bounds: Mapping[str, Ends]
@@ -418,15 +423,15 @@ class CoefficientsView(View):
     ----------
     loss : {"linear", "logistic"}
     bounds : mapping of str to tuple of two floats
-        Of each column.
+        Bounds of each column.
     predictors : tuple of str
     response : str
     penalty : float
-        What the sum of squared coefficients costs.
+        Factor of the sum of squared coefficients in the objective.
     n : int
-        Records.
+        Number of records.
     coefficient : Cell
-        Noise on any of them.
+        Noise on each coefficient.
     """
 
     loss: str
@@ -449,13 +454,13 @@ class MarginalsView(View):
     possible : ndarray of bool
         Cells that aren't structural zeros; the table's shape.
     marginals : tuple of tuple of str
-        Columns of each.
+        Columns of each marginal.
     places : tuple of tuple of int
-        Axes of each.
+        Axes of each marginal.
     statistic : callable
-        Of the whole table's counts: all marginals' counts.
+        Function of the whole table's counts: all marginals' counts.
     count : Cell
-        Noise on any of them.
+        Noise on each count.
     """
 
     axes: tuple[Any, ...]
@@ -470,16 +475,16 @@ class MarginalsView(View):
 class DrawnCountsView(View):
     """Counts of synthetic records drawn from a Dirichlet posterior's draw.
 
-    Given counts x of categories an output is Dirichlet-multinomial(size, alpha + x).
+    Given counts x of categories, an output is Dirichlet-multinomial(size, alpha + x).
 
     Attributes
     ----------
     alpha : ndarray, shape (k,)
-        The prior; 0 of a structural zero.
+        Parameters of the prior; 0 for a structural zero.
     size : int
         Records of a copy.
     counts : callable
-        Of the outputs: their counts of categories, shape (copies, k).
+        Function of the outputs: their counts of categories, shape (copies, k).
     """
 
     alpha: Floats
@@ -494,8 +499,9 @@ class ChoiceView(View):
     Attributes
     ----------
     k : int
-        Candidates.
+        Number of candidates.
     rate : float
+        Factor of a utility in its exponent.
     """
 
     k: int

@@ -38,7 +38,7 @@ class Mechanism:
     - `check_statistic`, `draw` and `logp`; `check_statistics` where it takes several at once;
     - `space`, `views` and `pairs`,
 
-    and inherits the rest. One whose worst neighbours an audit may search for has
+    and inherits the rest. A mechanism whose worst neighbours an audit may search for also has
     `nearby(pair, generator)`, a random pair near another (`privacy.audit_search`).
     """
 
@@ -51,14 +51,14 @@ class Mechanism:
 
         @property
         def neighbours(self) -> Any:
-            """The relation that its promise is stated under where none is asked for.
+            """The neighbouring relation of its promise, where no other is asked for.
 
-            None of an `ExactStatisticMechanism`.
+            None for an `ExactStatisticMechanism`.
             """
 
         @property
         def source(self) -> str:
-            """Where its promise is proved."""
+            """The proof or publication that its promise rests on."""
 
     name: ClassVar[str]
     """Its name in a manifest."""
@@ -70,15 +70,15 @@ class Mechanism:
 
     @property
     def pure(self) -> bool:
-        """True if `guarantee` promises without a delta, at whatever delta it is asked."""
+        """True if `guarantee` promises a pure epsilon, whatever delta it is asked for."""
         return False
 
     def pure_epsilon(self) -> float:
-        """Epsilon of one output under `neighbours`, without a delta, rounded up."""
+        """Pure epsilon of one output under `neighbours`, rounded up."""
         raise NotImplementedError
 
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
-        """The privacy profile of `copies` independent copies: here what `pure_epsilon` implies.
+        """The privacy profile of `copies` copies: by default, what `pure_epsilon` implies.
 
         Under replace-one, where the mechanism promises under add/remove-one, a replacement is a
         removal and an addition: two moves.
@@ -90,7 +90,7 @@ class Mechanism:
         return pure_profile(one, copies)
 
     def relation(self, neighbours: Any = None) -> Neighbours:
-        """Return the relation that a promise is asked under, `neighbours` if None.
+        """Return the neighbouring relation asked for, by default the mechanism's `neighbours`.
 
         Raises
         ------
@@ -113,7 +113,7 @@ class Mechanism:
     def delta(
         self, epsilon: float, *, copies: int = 1, neighbours: Neighbours | None = None
     ) -> float:
-        """A delta with which `epsilon` in [0, inf] is promised: the smallest known, rounded up."""
+        """The smallest delta known at `epsilon` in [0, inf], rounded up."""
         return self.profile(copies=copies, neighbours=neighbours).delta(epsilon)
 
     def epsilon(
@@ -123,7 +123,7 @@ class Mechanism:
         return self.profile(copies=copies, neighbours=neighbours).epsilon(delta)
 
     def rho(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> float | None:
-        """The zCDP parameter of `copies` copies, where more is known than what epsilon implies."""
+        """The zCDP parameter rho of `copies` copies; None where epsilon says as much."""
         copies = check_at_least_one("copies", copies)
         return None
 
@@ -142,9 +142,9 @@ class Mechanism:
     ) -> Guarantee:
         """The promise of `copies` independent copies at `delta`: one point of their `profile`.
 
-        Its epsilon is inf where `delta` is too small for any promise, and its delta then as large
-        as it must be for that; and its delta is 0 where none is needed. Of an
-        `ExactStatisticMechanism` it is a `DistributionalGuarantee`.
+        Where `delta` is too small for any finite epsilon, epsilon is inf and delta is raised to
+        what that requires; where the promise is pure, delta is 0. The guarantee of an
+        `ExactStatisticMechanism` is a `DistributionalGuarantee`.
 
         Raises
         ------
@@ -176,20 +176,20 @@ class Mechanism:
         )
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """Guarantee for the removal of a record: here the same as for its addition."""
+        """Guarantee for the removal of a record: by default, the one for its addition."""
         moved = _REMOVED.get(self.neighbours, self.neighbours)
         return self.guarantee(copies=copies, neighbours=moved, delta=delta)
 
     # What is drawn, and with what probability.
 
     def check_statistic(self, statistic: Any) -> Any:
-        """The statistic as `release` takes it, or InvalidInput that doesn't show its values."""
+        """Return `release`'s statistic if valid, or raise InvalidInput without its values."""
         raise NotImplementedError
 
     def check_statistics(self, statistic: Any) -> Any:
-        """The statistic as `draw` takes it, or several along first axes; else InvalidInput.
+        """Return one statistic for `draw`, or several along first axes, or raise InvalidInput.
 
-        Here a single one, as `check_statistic` returns it.
+        By default a single one, as `check_statistic` returns it.
         """
         return self.check_statistic(statistic)
 
@@ -226,7 +226,7 @@ class Mechanism:
 
     @property
     def tractable(self) -> bool:
-        """True if outputs have a law that can be computed; else there is no use in listing them."""
+        """True if the law of outputs can be computed; if it can't, outputs aren't listed either."""
         return True
 
     @property
@@ -250,7 +250,7 @@ class Mechanism:
         return self.space.every() if self.tractable else None
 
     def check_output(self, output: Any) -> Any:
-        """The output as a Python number or a tuple of them, or InvalidInput if it can't be one."""
+        """Return the output as a Python number or a tuple of them, or raise InvalidInput."""
         return self.space.check(output)
 
     def records(self, output: Any) -> NDArray[Any]:
@@ -265,7 +265,7 @@ class Mechanism:
         return self.space.encode(outputs)
 
     def decode(self, columns: Mapping[str, Any]) -> list[Any]:
-        """The copies that `encode` wrote; InvalidInput if one is missing or there twice."""
+        """Decode the copies that `encode` wrote; InvalidInput if one is missing or repeated."""
         return [self.check_output(output) for output in self.space.decode(columns)]
 
 
@@ -278,7 +278,7 @@ class Declared(Protocol):
     """A way to release whose mechanism follows from the shape of what it is applied to."""
 
     def mechanism_like(self, example: Any) -> Mechanism:
-        """The mechanism that releases outputs of this one's shape."""
+        """Make the mechanism for statistics of the example's shape."""
 
 
 def joint_guarantee(mechanisms: Sequence[Mechanism], copies: int, delta: float = 0.0) -> Guarantee:

@@ -48,7 +48,7 @@ def beta_binomial_logpmf(
 
 
 def binomial_logpmf(k: ArrayLike, n: ArrayLike, p: float, q: float) -> NDArray[np.float64]:
-    """Log Pr[k] under Binomial(n, p), with q = 1 - p given apart; p and q may be 0.
+    """Log Pr[k] under Binomial(n, p), with q = 1 - p given separately; p and q may be 0.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def beta_logpdf(p: ArrayLike, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]
 
 
 def beta_log_kernel(p: ArrayLike, q: ArrayLike, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
-    """Log of p^a q^b / B(a, b), for q = 1 - p given apart, so that neither loses digits.
+    """Log of p^a q^b / B(a, b), for q = 1 - p given separately, so that neither loses digits.
 
     The density of log(p / q) where p is Beta(a, b).
 

@@ -92,7 +92,7 @@ def generator() -> np.random.Generator:
 
 
 def generator_of(seed: int | None) -> np.random.Generator:
-    """Make a seed's generator, or without one a secure one: for draws that cost no privacy."""
+    """Make a generator with this seed, or a secure one if None, for draws that cost no privacy."""
     with nullcontext() if seed is None else reproducible(seed):
         return generator()
 
@@ -100,7 +100,7 @@ def generator_of(seed: int | None) -> np.random.Generator:
 def separate_generator() -> np.random.Generator:
     """Make a generator that shares its numbers with no other, also under `reproducible`.
 
-    For code that draws from several at once.
+    For code that draws from several generators at once.
     """
     source = generator()
     if is_reproducible():

@@ -1,4 +1,4 @@
-"""Every mechanism by the name that a manifest has, imported when a release of it is met."""
+"""Registry of mechanisms by their names in manifests, each imported when it is first needed."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ REGISTRY = Registry("bayesdp.mechanisms", "bayesdp.mechanisms", _ROWS)
 
 
 def mechanism_named(name: str) -> type[Any]:
-    """The mechanism class of that name.
+    """Return the mechanism class of that name.
 
     Raises
     ------
     InvalidRelease
-        If there is none; the message lists those there are. If another package should have it,
-        but can't be imported or has a class of another name.
+        If there is none (the message lists those there are), or if the package that registered it
+        can't be imported, or gives its class another name.
     """
     registered: type[Any] | None = REGISTRY.find(name, InvalidRelease)
     if registered is None:
@@ -60,6 +60,7 @@ def mechanism_named(name: str) -> type[Any]:
     if getattr(registered, "name", None) != name:
         raise InvalidRelease(
             f"mechanism {quoted(name)} is {registered.__module__}.{registered.__name__}, "
-            f"whose own name is {quoted(getattr(registered, 'name', None))}"
+            f"whose own name is {quoted(getattr(registered, 'name', None))}; "
+            "register it by that one"
         )
     return registered

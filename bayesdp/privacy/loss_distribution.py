@@ -163,7 +163,7 @@ def _finite(parts: Parts) -> tuple[float, Parts]:
 
 
 def _lost(parts: Parts) -> float:
-    """What all losses may have lost to their rounding."""
+    """Upper bound on what rounding may have taken from all losses together."""
     furthest = math.fsum(count * float(np.max(np.abs(law.losses))) for law, count in parts)
     return 8 * _U * furthest
 

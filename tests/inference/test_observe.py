@@ -323,7 +323,7 @@ class TestBadInput:
         ):
             bdp.observe(release, pm.Normal("s"))
         at_end = bdp.Release.of(release.mechanism, outputs=[N])
-        with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match="largest and a smallest"):
+        with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match="smallest and a largest"):
             bdp.observe(at_end, pm.Poisson.dist(3.0))
 
     def test_a_release_of_a_network(self):

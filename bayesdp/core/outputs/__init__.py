@@ -1,8 +1,9 @@
 """Output spaces: what a mechanism may release, its checks, and its columns in a table.
 
 A mechanism declares which kind its outputs are in its property `space`, and inherits
-`check_output`, `encode`, `decode`, `records` and `outputs` from it. Here are the base of all kinds,
-whole numbers, and the columns that several have; each file beside this one has kinds of one sort.
+`check_output`, `encode`, `decode`, `records` and `outputs` from it. This module has the base of all
+kinds, whole numbers, and the coding that several kinds share; every other file here has kinds of
+one sort.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ _LISTED = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class OutputSpace:
-    """Numbers, or tuples of them, that can't be listed; the base of all kinds.
+    """Base of all kinds: numbers, or tuples of numbers, that can't be listed.
 
-    A mechanism of this very kind checks its outputs itself.
+    A mechanism that declares this base itself checks its outputs on its own.
 
     Attributes
     ----------
     shown : callable, optional
-        The column that shows an output, such as the synthetic records that it counts. Default: its
-        numbers.
+        Function of an output that returns the column to show, such as the synthetic records that it
+        counts. Default: its numbers.
     """
 
     shown: Callable[[Any], NDArray[Any]] | None = field(default=None, kw_only=True)
@@ -39,7 +40,7 @@ class OutputSpace:
         raise NotImplementedError
 
     def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """Encode copies as columns copy, component and value, one row a number."""
+        """Encode copies as columns copy, component and value, one row for each number."""
         return encode_numbers(outputs)
 
     def decode(self, columns: Mapping[str, Any]) -> list[Any]:
@@ -51,7 +52,7 @@ class OutputSpace:
         return np.atleast_1d(output) if self.shown is None else self.shown(output)
 
     def every(self) -> NDArray[Any] | None:
-        """List all outputs, or None where they are too many."""
+        """List all outputs; None if there are too many."""
         return None
 
 
@@ -65,9 +66,9 @@ class WholeNumbers(OutputSpace):
     column : str
         Name of their column in a table.
     what : str
-        What they are, for a message.
+        Description of the numbers, for a message.
     limit : str
-        The parameter that `most` is, for a message; or empty.
+        Name of the mechanism's parameter that is `most`, for a message; or empty.
     beside : tuple of pairs
         Names and numbers of columns that are the same for every copy.
     """
@@ -90,7 +91,7 @@ class WholeNumbers(OutputSpace):
         return int(value)
 
     def encode(self, outputs: Sequence[int]) -> dict[str, Any]:
-        """Encode copies as columns, one row a copy."""
+        """Encode copies as columns, one row for each copy."""
         return {
             "copy": np.arange(len(outputs)),
             self.column: np.asarray(outputs, dtype=np.int64),
@@ -102,14 +103,14 @@ class WholeNumbers(OutputSpace):
         return list(values_of(columns, self.column))
 
     def every(self) -> NDArray[np.int64] | None:
-        """List all numbers, where they are at most a million."""
+        """List all numbers; None if there are more than a million."""
         if self.most - self.least >= _LISTED:
             return None
         return np.arange(self.least, self.most + 1)
 
 
 def as_sequence(output: Any) -> Sequence[Any]:
-    """The output's parts, Python's own numbers where it is an array; none if it has no order."""
+    """Return the output's parts, an array's as Python numbers; empty if it isn't a sequence."""
     values = output.tolist() if hasattr(output, "tolist") else output
     return values if isinstance(values, Sequence) else ()
 
@@ -145,7 +146,7 @@ def decode_numbers(columns: Mapping[str, Any]) -> list[Any]:
 
 
 def values_of(columns: Mapping[str, Any], name: str) -> NDArray[Any]:
-    """A column's values in the order of the copies, one row each, or InvalidInput."""
+    """Return a column's values in the order of the copies; InvalidInput unless each has one row."""
     values: NDArray[Any] = np.asarray(columns[name])[order_of_copies(columns)]
     return values
 
@@ -153,7 +154,7 @@ def values_of(columns: Mapping[str, Any], name: str) -> NDArray[Any]:
 def rows_of(
     columns: Mapping[str, Any], dimension: int | None, parts: str = "component"
 ) -> list[Any]:
-    """Group the values of columns copy, component, value: a list a copy, or a scalar's number.
+    """Group the values of columns copy, component and value into one list or number per copy.
 
     Parameters
     ----------
@@ -186,7 +187,7 @@ def rows_of(
 
 
 def order_of_copies(columns: Mapping[str, Any]) -> NDArray[np.intp]:
-    """Order the rows by their copies, one a copy, or raise InvalidInput."""
+    """Order the rows by their copies, one for each copy, or raise InvalidInput."""
     copy = np.asarray(columns["copy"])
     order = np.argsort(copy, kind="stable")
     if not np.array_equal(copy[order], np.arange(copy.size)):

@@ -39,7 +39,7 @@ class Answers(OutputSpace):
         return tuple(z.tolist())
 
     def encode(self, outputs: Sequence[Sequence[int]]) -> dict[str, Any]:
-        """Encode copies as columns, one row an answer: its copy, its record and its category."""
+        """Encode copies as columns, one row for each answer: its copy, record and category."""
         copies = len(outputs)
         return {
             "copy": np.repeat(np.arange(copies), self.n),
@@ -58,7 +58,7 @@ class Answers(OutputSpace):
         return list(answer[order].reshape(copies, self.n))
 
     def every(self) -> NDArray[np.int64] | None:
-        """List all outputs, shape (k^n, n), where they are few."""
+        """List all outputs, shape (k^n, n); None if there are too many."""
         if self.n > 20 or self.k**self.n * self.n > _LISTED:
             return None
         return np.array(list(itertools.product(range(self.k), repeat=self.n)))

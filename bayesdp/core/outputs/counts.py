@@ -30,7 +30,7 @@ class CellCounts(OutputSpace):
     zeros : tuple of int
         The structural zeros, numbered from 0.
     limit : str
-        The parameter that `total` is, for a message; or empty.
+        Name of the mechanism's parameter that is `total`, for a message; or empty.
     """
 
     cells: int
@@ -54,7 +54,7 @@ class CellCounts(OutputSpace):
         return counts
 
     def every(self) -> NDArray[np.int64] | None:
-        """List all tables, shape (outputs, cells), where the sum is fixed and they are few."""
+        """List all tables, shape (outputs, cells); None if there are too many or no fixed sum."""
         possible = np.delete(np.arange(self.cells), self.zeros)
         listed = None if self.total is None else all_counts(self.total, len(possible))
         if listed is None:
@@ -66,7 +66,7 @@ class CellCounts(OutputSpace):
 
 @dataclass(frozen=True, slots=True)
 class Probabilities(OutputSpace):
-    """The probabilities of categories, or of a one.
+    """The probabilities of categories, or the probability of a one.
 
     Attributes
     ----------
@@ -97,14 +97,14 @@ class Probabilities(OutputSpace):
 
 
 def _parts(output: Any, kind: type, length: int) -> tuple[Any, ...]:
-    """The output's numbers, if it is so many of that kind, or none."""
+    """The output's numbers, if they are as many as asked for and of that kind; else empty."""
     values = tuple(map(as_plain, as_sequence(output)))
     good = all(isinstance(value, kind) and not isinstance(value, bool) for value in values)
     return values if good and len(values) == length else ()
 
 
 def all_counts(size: int, k: int) -> NDArray[np.int64] | None:
-    """List all k counts with sum `size`, shape (outputs, k), where they are at most 100,000."""
+    """List all k counts with sum `size`, shape (outputs, k); None if more than 100,000."""
     if math.comb(size + k - 1, k - 1) > _MOST_OUTPUTS:
         return None
     rows = np.zeros((1, 0), dtype=np.int64)

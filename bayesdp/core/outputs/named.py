@@ -1,4 +1,4 @@
-"""Spaces of numbers that have names: coefficients, moments, statistics of a formula."""
+"""Spaces of named numbers: coefficients, moments, statistics of a formula."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class NamedNumbers(OutputSpace):
     names : tuple of str
     steps : tuple of float
     kind : str
-        What the names are of, as "coefficient".
+        What the names refer to, such as "coefficient".
     whole : tuple of bool
         Which numbers are integers; by default none.
     """
@@ -40,8 +40,8 @@ class NamedNumbers(OutputSpace):
         values = as_sequence(output)
         if len(values) != len(self.names):
             raise InvalidInput(
-                f"output is {quoted(output)}; this mechanism releases {len(self.names)} numbers a "
-                f"copy: {', '.join(self.names)}"
+                f"output is {quoted(output)}; this mechanism releases {len(self.names)} numbers: "
+                f"{', '.join(self.names)}"
             )
         of = zip(self.names, values, self.steps, self._kinds, strict=True)
         for name, value, step, kind in of:
@@ -61,7 +61,7 @@ class NamedNumbers(OutputSpace):
         return tuple(int if each else float for each in whole)
 
     def records(self, output: Any) -> NDArray[Any]:
-        """Numbers with their names: a structured array of `kind` and value."""
+        """Numbers with their names: a structured array of columns `kind` and value."""
         column = np.array(self.names)
         table = np.empty(len(column), dtype=[(self.kind, column.dtype), ("value", np.float64)])
         table[self.kind], table["value"] = column, output
@@ -70,10 +70,10 @@ class NamedNumbers(OutputSpace):
 
 @dataclass(frozen=True, slots=True)
 class NamedRows(NamedNumbers):
-    """Named numbers that a table has in rows of a name and a value."""
+    """Named numbers, which a table shows in rows of a name and a value."""
 
     def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """Encode copies as columns copy, `kind` and value, one row a name."""
+        """Encode copies as columns copy, `kind` and value, one row for each name."""
         return {
             "copy": np.repeat(np.arange(len(outputs)), len(self.names)),
             self.kind: np.tile(np.array(self.names), len(outputs)),
@@ -90,14 +90,14 @@ class NamedRows(NamedNumbers):
 
 @dataclass(frozen=True, slots=True)
 class NamedColumns(NamedNumbers):
-    """Named numbers that a table has in a column each."""
+    """Named numbers, each of which is a column of a table."""
 
     def records(self, output: Any) -> NDArray[Any]:
-        """Numbers as one record, a column each: a structured array of shape (1,)."""
+        """Numbers as one record with a column for each: a structured array of shape (1,)."""
         return np.array([tuple(output)], dtype=list(zip(self.names, self._kinds, strict=True)))
 
     def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """Encode copies as columns copy and one a name, one row a copy."""
+        """Encode copies as column copy and one for each name, with one row for each copy."""
         columns = {
             name: np.array([output[k] for output in outputs], dtype=kind)
             for k, (name, kind) in enumerate(zip(self.names, self._kinds, strict=True))

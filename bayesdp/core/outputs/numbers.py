@@ -21,24 +21,24 @@ _MOST = 100_000  # outputs that are listed
 
 @dataclass(frozen=True, slots=True)
 class Numbers(OutputSpace):
-    """A number, or a vector of as many as `dimension`.
+    """A number, or a vector of `dimension` numbers.
 
     Attributes
     ----------
     dimension : int or None
-        None for a single number.
+        Length of a vector; None for a single number.
     whole : bool
-        Whether they are integers, or else floats.
+        Whether the numbers are integers; otherwise floats.
     step : float or None
-        The distance of the lattice that floats lie on, a power of two; None for any finite ones.
+        Spacing of the lattice that floats lie on, a power of two; None for any finite float.
     bounds : tuple or None
-        Of each number; None leaves an end open.
+        Bounds of each number; None leaves an end open.
     threshold : int, optional
-        Numbers below it are shown as 0, as counts in a truncated histogram.
+        Numbers below it are shown as 0, like counts in a truncated histogram.
     zeros : tuple of int
         Components that are 0 always: noisy counts of structural zeros alone.
     rows : int
-        A vector may come in so many rows.
+        Number of rows of equal length that a vector may also be given in.
     """
 
     dimension: int | None = None
@@ -59,8 +59,7 @@ class Numbers(OutputSpace):
             values = [value for row in values for value in row]
         if len(values) != self.dimension:
             raise InvalidInput(
-                f"output is {quoted(output)}; this mechanism releases {self.dimension} numbers a "
-                "copy"
+                f"output is {quoted(output)}; this mechanism releases {self.dimension} numbers"
             )
         checked = tuple(map(self._number, values))
         if any(checked[place] for place in self.zeros):
@@ -97,7 +96,7 @@ class Numbers(OutputSpace):
         )
 
     def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """Encode outputs as columns copy, component and value, one row a component."""
+        """Encode outputs as columns copy, component and value, one row for each component."""
         d = self.dimension or 1
         return {
             "copy": np.repeat(np.arange(len(outputs)), d),
@@ -110,7 +109,7 @@ class Numbers(OutputSpace):
         return rows_of(columns, self.dimension)
 
     def every(self) -> NDArray[Any] | None:
-        """List every output, first axis, where the bounds leave at most 100,000; else None."""
+        """List every output along the first axis; None unless the bounds leave at most 100,000."""
         (low, high), step = self.bounds or (None, None), self._lattice
         if low is None or high is None or step is None:
             return None

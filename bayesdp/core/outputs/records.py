@@ -16,7 +16,7 @@ from bayesdp.errors import InvalidInput, quoted
 
 
 class Labels(Protocol):
-    """Protocol of a column's labels, which an output has as their numbers from 0."""
+    """Protocol of a column's labels, which an output holds as numbers from 0."""
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -34,13 +34,13 @@ class Column:
     ----------
     name : str
     low, high : float
-        Bounds of floats, or of labels' numbers.
+        Bounds of the values, or of the labels' numbers.
     ends : bool
-        Whether the bounds themselves are among them.
+        Whether values may equal the bounds.
     whole : bool
-        Whether they are any integers of 64 bits instead.
+        Whether values are 64-bit integers, of any size; the bounds then don't apply.
     axis : Labels or None
-        What the numbers are of, where they are labels'.
+        The labels that the numbers stand for; None where the values are numbers.
     """
 
     name: str = "value"
@@ -61,7 +61,7 @@ class Column:
         return f"{what} from {self.low} to {self.high}{'' if self.ends else ', both excluded'}"
 
     def good(self, numbers: NDArray[Any]) -> bool:
-        """Tell whether records may have all of these numbers; NaN is none."""
+        """Return True if records may have all of these numbers; NaN is never allowed."""
         if numbers.dtype.kind not in ("iu" if self.whole else "iuf"):
             return False
         if self.whole:
@@ -88,14 +88,16 @@ class Column:
 class Records(OutputSpace):
     """Tables of `size` synthetic records, sorted, so that their order says nothing.
 
-    An output is a tuple of records, each a tuple with a number for each column; or of the numbers
-    themselves, where there is but one column and it stands `alone`.
+    An output is a tuple of records, each a tuple with a number for each column, or just the number
+    where the only column stands `alone`.
 
     Attributes
     ----------
     size : int
+        Records in a table.
     columns : tuple of Column
     alone : bool
+        Whether a record is a bare number, that of the only column.
     """
 
     size: int
@@ -110,13 +112,13 @@ class Records(OutputSpace):
             rows = f"rows of {len(self.columns)} numbers: {names}"
             raise InvalidInput(
                 "output has another shape than this mechanism's, which releases size = "
-                f"{self.size} {'records, a number each' if self.alone else rows}"
+                f"{self.size} {'records, one number for each' if self.alone else rows}"
             )
         for column, part in zip(self.columns, parts, strict=True):
             if not column.good(part):
                 raise InvalidInput(
-                    f"output has a {quoted(column.name)} that isn't of that kind: this mechanism "
-                    f"releases {column.kind}"
+                    f"output has values of {quoted(column.name)} that aren't allowed; this "
+                    f"mechanism releases {column.kind}"
                 )
         order = np.lexsort(parts[::-1])
         checked = [
@@ -126,7 +128,7 @@ class Records(OutputSpace):
         return tuple(checked[0]) if self.alone else tuple(zip(*checked, strict=True))
 
     def _parts(self, output: Any) -> list[NDArray[Any]]:
-        """Split an output by columns; none where it isn't of rows of one length."""
+        """Split an output by columns; empty where its rows aren't all of one length."""
         try:
             if self.alone:
                 return [np.asarray(output)]
@@ -147,7 +149,7 @@ class Records(OutputSpace):
         return made
 
     def encode(self, outputs: Sequence[Sequence[Any]]) -> dict[str, Any]:
-        """Encode copies as columns, one row a record: its copy, and its value in each column."""
+        """Encode copies as columns, one row for each record: its copy and its values."""
         copies = np.repeat(np.arange(len(outputs)), self.size)
         return {"copy": copies, **self._shown(list(itertools.chain.from_iterable(outputs)))}
 

@@ -1,4 +1,4 @@
-"""Output space of several outputs together, each of one space."""
+"""Space of several outputs released together, all from the same space."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ _LISTED = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Several(OutputSpace):
-    """Tuples of as many outputs of one space, numbered within a copy by a column of their own.
+    """Tuples of `count` outputs of one space, numbered within a copy by a column of their own.
 
     Attributes
     ----------
     inner : OutputSpace
+        Space of each output.
     count : int
+        Outputs in a tuple.
     column : str
-        Name of the column.
+        Name of the column that numbers them.
     limit : str
-        The parameter that `count` is, for a message.
+        Name of the mechanism's parameter that is `count`, for a message.
     """
 
     inner: OutputSpace
@@ -42,13 +44,13 @@ class Several(OutputSpace):
             each = []
         if len(each) != self.count:
             raise InvalidInput(
-                f"the output isn't {self.limit} = {self.count} copies; this mechanism releases so "
-                "many together"
+                f"output doesn't hold {self.limit} = {self.count} copies, which this mechanism "
+                "releases together"
             )
         return tuple(map(self.inner.check, each))
 
     def records(self, output: Sequence[Any]) -> NDArray[Any]:
-        """Records of all, a structured array: the column, and `value` or the columns of each."""
+        """Records of all outputs, a structured array: the column, and `value` or their own."""
         each = [self.inner.records(one) for one in output]
         values = np.concatenate(each)
         if not values.dtype.names:
@@ -73,7 +75,7 @@ class Several(OutputSpace):
         return [flat[i : i + self.count] for i in range(0, len(flat), self.count)]
 
     def every(self) -> NDArray[Any] | None:
-        """List all outputs, first axis, where they are at most 100,000."""
+        """List all outputs along the first axis; None if there are more than 100,000."""
         one = self.inner.every()
         if one is None or len(one) ** self.count > _LISTED:
             return None

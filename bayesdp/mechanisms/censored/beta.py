@@ -14,7 +14,7 @@ Privacy
 Suppose that f_j(y) is a function of j and y alone (y is a record and, if it has one, its weight),
 and lies in [low - eta, high + eta] for every cell and record. Write w = high - low + 2 eta.
 
-*Add/remove-one.* With a record y more, Pr'[j] / Pr[j] = exp(f_j(y)) / E[exp(f_k(y))], k drawn by
+*Add/remove-one.* With one more record y, Pr'[j] / Pr[j] = exp(f_j(y)) / E[exp(f_k(y))], k drawn by
 Pr. The expectation lies between the least and the largest exp(f_k(y)), so the ratio is in
 [exp(-w), exp(w)]: only the width counts, and w is enough for the term and the normalising constant
 together.
@@ -22,8 +22,8 @@ together.
 *Replace-one.* With y' in the place of y, Pr'[j] / Pr[j] = exp(d_j) / E[exp(d_k)] for
 d_j = f_j(y') - f_j(y), which lies in [-w, w]: within 2 w.
 
-Both are approached: where nearly all the mass has f = low, a cell with f = high gains w. What
-follows the cell, its jitter and the synthetic records, sees nothing else of the data, so any number
+Both are approached: where nearly all the mass has f = low, a cell with f = high gains w. The jitter
+within the cell and the synthetic records depend on the data through the cell alone, so any number
 of records costs nothing more. M copies draw M cells and cost M times as much.
 
 Rounding
@@ -100,24 +100,24 @@ class CensoredBetaMechanism(Mechanism):
     size : int
         Number of synthetic records in a copy. Public.
     neighbours : {"add_remove", "replace_one"}
-        The relation that the promise is stated under where none is asked for.
+        The relation of the promise where no other is asked for.
     prior_phi : tuple of two floats
         (p, q): phi ~ Beta(p, q), each at most 1e6. Public.
     prior_lambda : tuple of two floats
         (smallest, shape): lambda ~ Pareto(smallest, shape), smallest at least 1e-6. Public.
     largest : float
-        Where the grid, and so the prior of lambda, ends; at most 1e6. Public.
+        Upper end of the grid, and so of the prior of lambda; at most 1e6. Public.
     grid : tuple of two ints
         log2 of the numbers of cells along phi, over (0, 1), and along log lambda; each from 0 to
-        32. A finer grid costs no time. By default a cell is 10^-9 wide in phi and in log lambda:
-        less than half of the posterior's standard deviation for up to 10^11 records with
-        phi (1 - phi) / (lambda + 1) at least 10^-6, as it is about sqrt(phi (1 - phi) /
-        (n (lambda + 1))) in phi and sqrt(1 / n) in log lambda.
+        32. A finer grid takes no more time. By default a cell is 10^-9 wide in phi and in log
+        lambda: less than half of the posterior's standard deviation for up to 10^11 records with
+        phi (1 - phi) / (lambda + 1) at least 10^-6, as it is about
+        sqrt(phi (1 - phi) / (n (lambda + 1))) in phi and sqrt(1 / n) in log lambda.
     n : int or None
-        Number of confidential records where it is public, which only replace-one allows.
+        Number of confidential records where it is public, which requires replace-one.
     weights : None, "attached" or PublicWeights
-        What multiplies log densities before they are clipped: nothing; a weight attached to each
-        record, the statistic then being a pair, records and weights; or a public function.
+        Factor of log densities before they are clipped: none; a weight attached to each record,
+        where the statistic is a pair of records and weights; or a public function of the record.
 
     Raises
     ------
@@ -126,9 +126,9 @@ class CensoredBetaMechanism(Mechanism):
 
     Notes
     -----
-    What is protected is what is released; how long drawing it takes depends on the records. The
-    module's docstring proves the epsilon. The law of the records is an integral over all
-    (phi, lambda) that `logp` doesn't offer: infer by combining rules (`bayesdp.combine`).
+    Only the release is protected: the time that a draw takes depends on the records. The module's
+    docstring proves the epsilon. The law of the records is an integral over all (phi, lambda) that
+    `logp` doesn't offer: infer by combining rules (`bayesdp.combine`).
     """
 
     interval: tuple[float, float]
@@ -174,7 +174,7 @@ class CensoredBetaMechanism(Mechanism):
         center: float = 0.0,
         **other: Any,
     ) -> CensoredBetaMechanism:
-        """The mechanism with the widest interval around `center` whose copies cost `epsilon`.
+        """Make the mechanism with the widest interval around `center` whose copies cost `epsilon`.
 
         The width is epsilon / copies under add/remove-one and half of it under replace-one,
         less what rounding costs. InvalidInput is raised if that would leave nothing.
@@ -190,8 +190,8 @@ class CensoredBetaMechanism(Mechanism):
             if not interval[0] < interval[1]:
                 raise InvalidInput(
                     f"epsilon is {quoted(epsilon)} for {copies} copies; rounding alone costs more "
-                    f"around center = {quoted(center)}; enlarge epsilon, or lessen largest or "
-                    "center"
+                    f"around center = {quoted(center)}; take a larger epsilon, or a smaller "
+                    "largest or center"
                 )
             made = cls(interval, neighbours=relation, **other)
             over = made.epsilon(copies=copies) - epsilon
@@ -207,12 +207,12 @@ class CensoredBetaMechanism(Mechanism):
         return 1 / unit_scale(*self.interval)
 
     def relation(self, neighbours: Any = None) -> Neighbours:
-        """Return the relation that a promise is asked under, one of records.
+        """Return the neighbouring relation asked for, one of records.
 
         Raises
         ------
         InvalidInput
-            If it isn't one, or is add/remove-one though n is public.
+            If the relation isn't one of records, or is add/remove-one though n is public.
         """
         relation = of_records(self.neighbours if neighbours is None else neighbours)
         if relation == Neighbours.ADD_REMOVE and self.n is not None:
@@ -240,7 +240,7 @@ class CensoredBetaMechanism(Mechanism):
         return (f"{chosen}the data.", *attached, *((PUBLIC_N,) if self.n is not None else ()))
 
     def posterior(self, statistic: Any) -> ClippedPosterior:
-        """The law of (phi, lambda) given the confidential records; for the curator alone."""
+        """The law of (phi, lambda) given the confidential records; for the curator only."""
         records, weights = with_weights(statistic, self.weights)
         if self.n is not None and records.size != self.n:
             raise InvalidInput(
@@ -250,18 +250,18 @@ class CensoredBetaMechanism(Mechanism):
         return ClippedPosterior(grid, *self.interval, *in_order(records, weights))
 
     def check_statistic(self, statistic: Any) -> Any:
-        """Return the statistic if all of it is in range, else raise without showing any.
+        """Return the statistic if all of it is in range, else raise without showing any of it.
 
-        It is the confidential records, in (0, 1), any number, in any order, or a pair of them and
-        their weights.
+        It is the confidential records, in (0, 1), any number of them in any order, or a pair of
+        records and weights.
         """
         return check_statistic(statistic, self.weights)
 
     def draw(self, statistic: Any, copies: int) -> Floats:
         """Draw copies from the secure generator.
 
-        Synthetic records, sorted, shape (copies, size), each copy from its own (phi, lambda), none
-        rounded to 0 or 1.
+        They are sorted synthetic records, shape (copies, size), each copy from its own (phi,
+        lambda); none is rounded to 0 or 1.
         """
         drawn = self.posterior(statistic).drawn(copies)
         return synthetic_column.draw(drawn[:, 0], drawn[:, 1], self.size)
@@ -274,7 +274,7 @@ class CensoredBetaMechanism(Mechanism):
         )
 
     def pairs(self) -> Sequence[tuple[Any, ...]]:
-        """Neighbouring records, the riskiest among them: near 0, near 1, and a usual one."""
+        """Pairs of neighbouring records that differ in one near 0, near 1 or of a usual value."""
         pairs = risky_pairs(self.neighbours, self.n)
         if self.weights == ATTACHED:
             return [tuple((y, np.ones(y.size)) for y in pair) for pair in pairs]

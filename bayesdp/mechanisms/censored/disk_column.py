@@ -1,4 +1,4 @@
-"""Confidential numbers on disk, where nobody else finds them, and for no longer than needed."""
+"""Confidential numbers in a temporary file of their owner, for no longer than needed."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ _STEP = 1 << 16  # bytes: what is written in larger steps is mapped in units of 
 
 
 class DiskColumn:
-    """Floats in a temporary file that is gone with this object, or with the process.
+    """Floats in a temporary file that vanishes with this object, or with the process.
 
-    The file is a `tempfile.TemporaryFile`: its owner's alone, and without a name, or on Windows
-    with one that the system removes when the file is closed. So a killed process leaves nothing.
+    The file is a `tempfile.TemporaryFile`: readable by its owner alone and without a name, or on
+    Windows with a name that the system removes when the file is closed. So a killed process leaves
+    nothing behind.
 
     Attributes
     ----------
     size : int
-        How many numbers there are.
+        Number of values in the file.
 
     Raises
     ------
@@ -51,7 +52,7 @@ class DiskColumn:
         Raises
         ------
         InvalidInput
-            If there is no room for them. Then, as after any exception, the file is gone.
+            If the disk has no room for them. The file is then removed, as after any exception.
         """
         made = cls()
         try:
@@ -94,12 +95,12 @@ class DiskColumn:
 
 
 def mapped(column: Floats | DiskColumn) -> Floats:
-    """Map a whole column, where few of its numbers will be looked at; memory holds what was."""
+    """Map a whole column of which few numbers will be read; memory holds those that were."""
     return column._mapped if isinstance(column, DiskColumn) else column
 
 
 def forget(column: Floats | DiskColumn) -> None:
-    """Release the memory of a column on disk that was looked at; Windows does so where it must."""
+    """Release the memory of a mapped column's numbers; Windows does so on its own when needed."""
     if isinstance(column, DiskColumn) and hasattr(mmap, "MADV_DONTNEED"):
         column._map.madvise(mmap.MADV_DONTNEED)
 

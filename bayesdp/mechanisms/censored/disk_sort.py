@@ -1,4 +1,4 @@
-"""Sort records that don't fit in memory: in runs that do, which are merged on disk."""
+"""Sorting of records that don't fit in memory, in runs that do, which are merged on disk."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _RUN = 1 << 22  # records that are sorted in memory at once: 32 MB
 def sort(pieces: Iterable[Floats]) -> Floats | DiskColumn:
     """Sort the records of all pieces into ascending order.
 
-    Memory holds a piece and a few runs of 2^22 records. The disk holds each record twice while the
-    runs are merged, 16 bytes, and then once.
+    Memory holds a piece and a few runs of 2^22 records. The disk holds each record twice, in 16
+    bytes, while the runs are merged, and then once.
 
     Parameters
     ----------
@@ -29,12 +29,12 @@ def sort(pieces: Iterable[Floats]) -> Floats | DiskColumn:
     Returns
     -------
     ndarray or DiskColumn
-        An array where they are fewer than a run: then nothing was on disk.
+        An array if there are fewer records than a run; nothing was written to disk then.
 
     Raises
     ------
     InvalidInput
-        If there is no room on disk. Nothing is left there, as after any exception.
+        If the disk has no room. Nothing is left there then, as after any exception.
     """
     runs = _runs(pieces)
     first = next(runs)
@@ -64,8 +64,8 @@ def _runs(pieces: Iterable[Floats]) -> Iterator[Floats]:
 def _merged(stored: DiskColumn) -> Iterator[Floats]:
     """Yield all records in order, from the stretch of each run that is in memory.
 
-    What isn't yet in memory is at least the last of its run's stretch. So all records up to the
-    least of these are there, and come next.
+    A record that isn't yet in memory is at least the last of its run's stretch. So all records up
+    to the least of these last ones are in memory, and come next.
     """
     at = np.arange(0, stored.size, _RUN)
     ends = np.minimum(at + _RUN, stored.size)

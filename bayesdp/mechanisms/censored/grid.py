@@ -95,7 +95,7 @@ class Grid:
         return beta - self.prior_lambda[1] * math.log(lam)
 
     def log_priors(self, phi: Floats, lam: Floats) -> Floats:
-        """Log prior of arrays, up to rounding; see `log_prior`."""
+        """Log prior density at arrays of parameters, up to rounding; see `log_prior`."""
         p, q = self.prior_phi
         beta = (p - 1) * np.log(phi) + (q - 1) * np.log1p(-phi)
         return np.asarray(beta - self.prior_lambda[1] * np.log(lam))
@@ -103,8 +103,8 @@ class Grid:
     def prior_at_corners(self, phi: tuple[Floats, Floats], lam: tuple[Floats, Floats]) -> Floats:
         """Bounds on `log_prior` over rectangles, convex in phi and lambda, at their corners.
 
-        A term that is concave, as p log(phi) is, is replaced by its tangent at the middle. Rounding
-        is included. Shape (rectangles, 4), lambda's ends first.
+        A concave term, such as p log(phi), is replaced by its tangent at the middle. Rounding is
+        included. The shape is (rectangles, 4), lambda's ends first.
         """
         (p, q), shape = self.prior_phi, self.prior_lambda[1]
         middle, corners = 0.5 * (phi[0] + phi[1]), []
@@ -135,7 +135,7 @@ class Blocks:
     """What the log of the mean weight is about."""
 
     def mass(self, values: Floats) -> Floats:
-        """Log of a block's number of cells times exp(values)."""
+        """Log of each block's number of cells times exp(values)."""
         return np.asarray(values + math.log(2) * (self.wide + self.high))
 
 
@@ -150,9 +150,9 @@ class ClippedPosterior:
     low, high : float
         The interval that each record's log density is clipped to. Public.
     records : ndarray or DiskColumn
-        In (0, 1), sorted.
+        The records in (0, 1), sorted. Confidential.
     weights : ndarray or DiskColumn, optional
-        One a record, from 0 to 1000; default: all 1.
+        One for each record, from 0 to 1000; default: all 1.
     """
 
     grid: Grid

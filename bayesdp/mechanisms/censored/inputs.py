@@ -37,7 +37,7 @@ def check_records(data: Any) -> NDArray[np.float64]:
 
 
 def check_number(n: int) -> None:
-    """Raise InvalidInput if there are too many records; none is as good as one."""
+    """Raise InvalidInput if there are too many records; having none is allowed."""
     if n > _MOST_RECORDS:
         raise InvalidInput(
             f"data has more than {_MOST_RECORDS} records, up to which sums are exact; release "
@@ -46,7 +46,7 @@ def check_number(n: int) -> None:
 
 
 def check_some(data: Any) -> NDArray[np.float64]:
-    """Check records where no record at all isn't as good as one; see `check_records`."""
+    """Check records where there must be at least one; see `check_records`."""
     records = check_records(data)
     if records.size == 0:
         raise InvalidInput("data is empty; there is nothing to release")
@@ -78,7 +78,7 @@ def check_interval(interval: Any) -> tuple[float, float]:
 
 
 def check_moderate_prior(prior: Any, name: str) -> tuple[float, float]:
-    """Return two positive numbers if the prior's logs stay moderate with them, else raise."""
+    """Return two positive numbers if the prior's logarithms stay moderate, else raise."""
     first, second = check_prior(prior, name)
     if max(first, second) > 1e6:
         raise InvalidInput(f"{name} is {quoted(prior)}; its numbers must be at most 1e6")
@@ -126,7 +126,7 @@ def check_bits(grid: Any) -> tuple[int, int]:
 def risky_pairs(
     neighbours: Neighbours, n: int | None
 ) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Pairs of neighbouring records, the riskiest among them: near 0, near 1, and a usual one."""
+    """Pairs of neighbouring records that differ in one near 0, near 1 or of a usual value."""
     usual = np.full(4 if n is None else max(n - 1, 0), 0.3)
     some = [np.append(usual, y) for y in (1e-9, 1 - 1e-9, 0.5)]
     if neighbours == Neighbours.ADD_REMOVE:

@@ -84,10 +84,10 @@ class CensoredPosteriorMechanism(Mechanism):
     Parameters
     ----------
     n : int or None
-        Number of confidential records where it is public, and then neighbours replace one;
-        None where it is confidential, and they add or remove one.
+        Number of confidential records where it is public; neighbours then replace one. None where
+        it is confidential; neighbours then add or remove one.
     size : int
-        Synthetic records a copy.
+        Number of synthetic records in a copy.
     lower, upper : float
         The interval that every record's log-likelihood is clipped to.
     columns : sequence of pairs
@@ -95,7 +95,7 @@ class CensoredPosteriorMechanism(Mechanism):
     grid : sequence of tuples, optional
         Each parameter's name, bounds and number of cells, where it was drawn from a public grid.
     engine : {"pymc", "stan"}
-        What draws the parameters.
+        Engine that draws the parameters.
 
     Raises
     ------
@@ -143,7 +143,7 @@ class CensoredPosteriorMechanism(Mechanism):
 
     @property
     def neighbours(self) -> Neighbours:
-        """Replace-one where n is public, else add/remove-one."""
+        """The relation of its promise: replace-one where n is public, else add/remove-one."""
         return Neighbours.ADD_REMOVE if self.n is None else Neighbours.REPLACE_ONE
 
     def pure_epsilon(self) -> float:
@@ -157,8 +157,8 @@ class CensoredPosteriorMechanism(Mechanism):
         Raises
         ------
         InvalidInput
-            If `neighbours` is a relation under which nothing is promised: any but replace-one,
-            and where n is confidential, add/remove-one.
+            If nothing is promised under `neighbours`: replace-one is allowed and, where n is
+            confidential, add/remove-one.
         """
         copies = check_at_least_one("copies", copies)
         times = 1 if self.relation(neighbours) is Neighbours.ADD_REMOVE else 2
@@ -167,12 +167,12 @@ class CensoredPosteriorMechanism(Mechanism):
 
     @property
     def strength(self) -> Strength:
-        """Proved of a grid; conditional where chains draw, which end only near their law."""
+        """The promise's strength: proved on a grid, conditional where Markov chains draw."""
         return Strength.CONDITIONAL if self.grid is None else Strength.PROVED
 
     @property
     def source(self) -> str:
-        """Where the promise is proved."""
+        """The proof or publication that the promise rests on."""
         room = "bayesdp.synthesis."
         return f"{room}censor" if self.grid is None else f"{room}posterior_grid"
 

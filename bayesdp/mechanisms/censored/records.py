@@ -26,11 +26,11 @@ class StoredRecords:
     Parameters
     ----------
     records : DiskColumn
-        In (0, 1), sorted.
+        The records in (0, 1), sorted.
     weighting : PublicWeights or None
-        Of a record.
+        Weight of a record, as a function of it.
     weights : DiskColumn or None
-        Each record's, if there is a weighting.
+        Weight of each record, if there is a weighting.
     """
 
     records: DiskColumn
@@ -39,25 +39,26 @@ class StoredRecords:
 
 
 def stored(pieces: Iterable[Any], weighting: PublicWeights | None) -> Floats | StoredRecords:
-    """Read records that may be more than memory holds, and keep them on disk, sorted, if so.
+    """Read and sort records; those that are more than memory should hold are kept on disk.
 
     Parameters
     ----------
     pieces : iterable of array_like
         The records, some at a time, in any order.
     weighting : PublicWeights, optional
-        Of the records.
+        Weight of a record, as a function of it.
 
     Returns
     -------
     ndarray or StoredRecords
-        The former, sorted too, if there are fewer than 2^22. Then nothing was on disk.
+        The records, sorted; an ndarray if there are fewer than 2^22, and nothing was written to
+        disk then.
 
     Raises
     ------
     InvalidInput
-        If a piece isn't of numbers in (0, 1), there are none or too many, or no room on disk.
-        Nothing is left there.
+        If a piece doesn't hold numbers in (0, 1), there are no records or too many, or the disk has
+        no room. Nothing is left there.
     """
     records = sort(_checked(pieces))
     if isinstance(records, np.ndarray):
@@ -84,7 +85,7 @@ def _checked(pieces: Iterable[Any]) -> Iterator[Floats]:
 
 
 def check_statistic(statistic: Any, weighting: PublicWeights | str | None) -> Any:
-    """Return a mechanism's statistic, as arrays unless on disk, if it is in range, else raise."""
+    """Return a mechanism's statistic if it is in range, as arrays unless on disk, else raise."""
     if isinstance(statistic, StoredRecords):
         if weighting != statistic.weighting:
             raise InvalidInput("the statistic has other weights than the mechanism; sort it again")

@@ -56,9 +56,9 @@ class SortedRecords:
     Parameters
     ----------
     records : ndarray or DiskColumn
-        In (0, 1), sorted.
+        The records in (0, 1), sorted.
     low, high : float
-        The interval.
+        Ends of the interval.
     """
 
     records: Floats | DiskColumn
@@ -122,11 +122,11 @@ class WeightedRecords:
     Parameters
     ----------
     records : ndarray or DiskColumn
-        In (0, 1), in any order.
+        The records in (0, 1), in any order.
     weights : ndarray or DiskColumn
-        From 0 to 1000.
+        Weight of each record, from 0 to 1000.
     low, high : float
-        The interval.
+        Ends of the interval.
     """
 
     records: Floats | DiskColumn
@@ -136,7 +136,7 @@ class WeightedRecords:
 
     @cached_property
     def _logs(self) -> tuple[Floats, Floats] | None:
-        """Logarithms of records in memory; of those on disk they are made again."""
+        """Logarithms of records in memory; those of records on disk are recomputed each time."""
         if isinstance(self.records, DiskColumn):
             return None
         t1, t2 = censored_kernels.logs(self.records)

@@ -11,9 +11,9 @@ from bayesdp.mechanisms.randomness import generator
 
 
 def draw(phi: Any, lam: Any, size: int) -> NDArray[np.float64]:
-    """Draw `size` sorted Beta(lambda phi, lambda (1 - phi)) records a copy; shape (copies, size).
+    """Draw `size` sorted Beta(lambda phi, lambda (1 - phi)) records per copy; (copies, size).
 
-    What the sampler rounds to 0 or 1 is moved to 2^-1022 or 1 - 2^-53.
+    Records that the sampler rounds to 0 or 1 are moved to 2^-1022 or 1 - 2^-53.
     """
     phi, lam = np.reshape(phi, (-1, 1)), np.reshape(lam, (-1, 1))
     records = generator().beta(lam * phi, lam * (1 - phi), size=(phi.size, size))

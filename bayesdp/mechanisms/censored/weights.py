@@ -1,17 +1,17 @@
-r"""Weights of the records of a censored beta posterior, and one that public numbers alone make.
+r"""Weights of the records of a censored beta posterior, attached to them or public.
 
 A weight multiplies its record's log density before that is clipped, so a term stays in the
 interval, and is a function of the record and its weight alone. The epsilon is the interval's,
 whatever the weights are, provided that a record's weight is the same in all data sets which hold
-the record. Two kinds are:
+the record. Two kinds satisfy this:
 
 * *attached*: each record comes with a weight, and neighbours add, remove or replace a record
   together with its weight, which is then as protected as the record. It may be public, or a public
-  function of the record alone; what it must not do is to depend on other records.
+  function of the record alone; it must not depend on other records.
 * *public*: `PublicWeights`, a function of the record that is part of the mechanism.
 
 Weights fitted to all the records, as by their Lipschitz bounds under the unweighted posterior, are
-neither: one record more changes the terms of all others.
+neither: one more record changes the terms of all others.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class PublicWeights:
 
     Delta(y) = max abs(l(y; phi, lambda)) over a public box of parameters. So no record's weighted
     log density leaves [-bound, bound] for parameters in the box, and clipping to that does nothing
-    there. Nothing of the data is in h but y itself.
+    there. h depends on the data through y alone.
 
     Parameters
     ----------
     bound : float
-        Positive. With the interval's half width around 0, epsilon / (2 copies) under
-        add/remove-one, nothing is clipped for parameters in the box.
+        Largest absolute weighted log density, positive. With the interval's half width around 0,
+        epsilon / (2 copies) under add/remove-one, nothing is clipped for parameters in the box.
     phi : tuple of two floats
         The box's ends of phi, in (0, 1).
     lam : tuple of two floats
@@ -152,7 +152,7 @@ def _highest(
 
 
 def check_weighting(weights: Any) -> PublicWeights | str | None:
-    """Return how records are weighted, read from a manifest perhaps, or raise InvalidInput."""
+    """Return the weighting of records, read from a manifest if need be, or raise InvalidInput."""
     if isinstance(weights, Mapping) and set(weights) == {"bound", "phi", "lam"}:
         return PublicWeights(**weights)
     if weights is None or isinstance(weights, PublicWeights):
@@ -166,7 +166,7 @@ def check_weighting(weights: Any) -> PublicWeights | str | None:
 
 
 def check_weights(weights: Any, n: int) -> Floats:
-    """Return one weight a record as floats if all are allowed, else raise without showing one."""
+    """Return one weight for each record as floats, or raise InvalidInput without showing one."""
     try:
         values = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError):
@@ -181,6 +181,6 @@ def check_weights(weights: Any, n: int) -> Floats:
 
 
 def unit_scale(low: float, high: float) -> float:
-    """2^k: in its units of 2^-k, the interval's ends have at most 52 bits."""
+    """Return 2^k such that the interval's ends have at most 52 bits in units of 2^-k."""
     _, exponent = math.frexp(max(abs(low), abs(high)))
     return math.ldexp(1.0, min(52 - exponent, _LARGEST_SCALE))

@@ -22,7 +22,7 @@ single sums s, s' next to each other. That isn't enough: the 2 delta adds up ove
 sums. (A flat law on many sums passes it at epsilon = 0.) Its proof uses the conditional
 statement for sets, and proves the upper bound at g = e; ours is smaller.
 
-*The worst theta of the sum itself.* `parameter_map` is one to one in the sum. With
+*The worst theta, for the sum itself.* `parameter_map` is one to one in the sum. With
 gamma = exp(epsilon) the best set of sums is {s >= k} for some k = 1..n, worth
 h_k = Pr[B >= k - 1] - gamma Pr[B >= k], and
 
@@ -61,12 +61,12 @@ Floats = NDArray[np.float64]
 def average_case_delta(
     release: ConjugateMechanism, epsilon: float, *, theta: tuple[float, float]
 ) -> float:
-    """The conditional delta(epsilon) if the other records are Bernoulli, at the worst theta.
+    """Conditional delta(epsilon) if the other records are Bernoulli, at the worst theta.
 
     Parameters
     ----------
     release : ConjugateMechanism
-        Of the bernoulli family.
+        A release of the bernoulli family.
     epsilon : float
         At least 0, finite.
     theta : tuple of two floats
@@ -75,10 +75,11 @@ def average_case_delta(
     Returns
     -------
     float
-        Never below the truth, but for rounding. Tight to 9 digits for `parameter_map`. For other
-        methods at most 0.5 % above it, or 1e-11 of the probabilities it is the difference of
-        where that is more (a prior of 10^12, or epsilon close to where delta vanishes); at a
-        single theta by the latter alone. Below 1e-250 it is only said to be about that at most.
+        Delta, never below the true value except by rounding. For `parameter_map` it is tight to 9
+        digits. For other methods it is at most 0.5 % above the true value, or 1e-11 of the
+        probabilities whose difference it is, where that is more (a prior of 10^12, or epsilon close
+        to where delta vanishes); at a single theta, above it by the latter alone. Below 1e-250 it
+        is only an approximate upper bound.
 
     Raises
     ------
@@ -99,15 +100,15 @@ def average_case_delta(
 def distributional_delta(
     release: ConjugateMechanism, epsilon: float, *, theta: tuple[float, float]
 ) -> tuple[float, float]:
-    """Bounds on the smallest delta with which (epsilon, delta, Delta) holds for some simulator.
+    """Bounds on the smallest delta for which (epsilon, delta, Delta) holds with some simulator.
 
-    Delta are the laws of independent Bernoulli(theta) records, theta in the interval; see the
-    module's docstring.
+    Delta is the class of the laws of independent Bernoulli(theta) records, theta in the interval;
+    see the module's docstring.
 
     Parameters
     ----------
     release, epsilon, theta
-        As `average_case_delta` takes them.
+        As for `average_case_delta`.
 
     Returns
     -------
@@ -117,7 +118,7 @@ def distributional_delta(
     Raises
     ------
     InvalidInput
-        As `average_case_delta`.
+        As for `average_case_delta`.
     """
     epsilon = check_profile_epsilon(epsilon)
     if epsilon > 300:
@@ -135,8 +136,8 @@ def _bounds(
     epsilon, (low, high) = check_profile_epsilon(epsilon), _check_theta(theta)
     if release.family != "bernoulli":
         raise InvalidInput(
-            f"family is {quoted(release.family)}; average-case privacy is known for 'bernoulli' "
-            "alone"
+            f"family is {quoted(release.family)}; average-case privacy is computed for "
+            "'bernoulli' alone"
         )
     if epsilon > 700:
         raise InvalidInput(f"epsilon is {epsilon}; it must be at most 700")

@@ -80,21 +80,21 @@ class Noise(Protocol[P]):
 def worst_theta(
     noise: Noise[P], low: float, high: float, *, reached: float = 0.0, floor: float = 0.0
 ) -> tuple[float, float]:
-    """Bounds on the largest delta over [low, high]: what is reached, and what isn't exceeded.
+    """Bounds on the largest delta over [low, high]: one that is reached, one never exceeded.
 
-    The second exceeds the first by `SLACK` at most, unless it is below `floor` or 4,096 thetas
-    don't suffice; by the error of one evaluation where low = high.
+    The second exceeds the first by at most `SLACK`, unless it is below `floor` or 4,096 thetas
+    don't suffice; where low = high, by the error of one evaluation.
 
     Parameters
     ----------
     noise : Noise
-        What to evaluate and bound.
+        The divergence to evaluate and bound.
     low, high : float
         0 <= low <= high <= 1.
     reached : float
-        What is reached elsewhere: smaller values need not be found.
+        Delta reached elsewhere: smaller values need not be found.
     floor : float
-        What is as good as 0.
+        Delta that is as good as 0.
     """
     inner = [low + i * ((high - low) / _START) for i in range(1, _START)]
     points = noise.points(sorted({low, high, *(theta for theta in inner if low < theta < high)}))
@@ -133,7 +133,7 @@ def worse_direction(
 
 
 def binomial_weights(sums: Floats, others: int, theta: float) -> Floats:
-    """Probabilities that so many of the other records are ones."""
+    """Probabilities of each number of ones among the other records."""
     if others == 0:
         return np.ones(len(sums))
     with np.errstate(over="ignore"):  # a theta below 1e-300 gives the weight 0

@@ -83,7 +83,7 @@ class SyntheticRecords:
     epsilon : float
         At most 700.
     least : float
-        Smaller weights and tails are dropped. Where g is, it keeps its log-concavity.
+        Weights and tails below it are dropped; dropping small g keeps its log-concavity.
     """
 
     def __init__(self, law: Floats, epsilon: float, least: float) -> None:

@@ -52,17 +52,17 @@ def check(release: ConjugateMechanism) -> dict[str, Any]:
 
 
 def check_range(prior: tuple[float, ...]) -> tuple[float, ...]:
-    """The prior, if the arithmetic of a profile has digits for it, else raise."""
+    """Return the prior if profiles can be computed for it in floats, else raise InvalidInput."""
     if not _LEAST <= min(prior) <= max(prior) <= _MOST:
         raise InvalidInput(
-            f"prior is {quoted(prior)}; each number must be from {_LEAST} to {_MOST}, for which "
-            "delta(epsilon) is known"
+            f"prior is {quoted(prior)}; each number must be from {_LEAST} to {_MOST}, where "
+            "delta(epsilon) can be computed"
         )
     return prior
 
 
 def prior_of_strength(strength: float, categories: None = None) -> tuple[float, float]:
-    """Make the symmetric prior of a strength; a larger strength never costs more."""
+    """Make the symmetric prior of a strength; a larger strength never costs more privacy."""
     return strength, strength
 
 
@@ -90,7 +90,7 @@ def map_sensitivity(release: ConjugateMechanism) -> float:
 
 
 def parameter_map(release: ConjugateMechanism) -> Profile:
-    """Profile of the posterior mode itself: no promise at all."""
+    """Profile of the posterior mode itself, which promises nothing."""
     return of_a_function("posterior mode")
 
 

@@ -1,8 +1,8 @@
 """Conjugate releases of binary records: how they are drawn, and their laws.
 
 The statistic is a `Count`. A released parameter is the probability of a one, synthetic records
-are their number of ones. Zeros and ones are two categories, so all but `synthetic_one`, which
-is the beta-binomial mechanism, is what `categorical_outputs` does with two.
+are their number of ones. Zeros and ones are two categories, so all methods but `synthetic_one`,
+which is the beta-binomial mechanism, are those of `categorical_outputs` with k = 2.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def check_statistic(release: ConjugateMechanism, statistic: Any) -> Count:
         )
     if np.any(np.asarray(statistic.n) != release.n):
         raise InvalidInput(
-            f"the statistic counts another number of records than the mechanism's n = {release.n}"
+            f"the statistic has another number of records than the mechanism's n = {release.n}"
         )
     return statistic
 
@@ -89,7 +89,7 @@ def pairs(release: ConjugateMechanism) -> list[tuple[Count, Count]]:
 
 
 def space(release: ConjugateMechanism) -> OutputSpace:
-    """Numbers of ones, shown as records with the ones first; or the probability of a one."""
+    """Numbers of ones, shown as records with the ones first, or the probability of a one."""
     return ones_among(release.size, "value") if release.size else Probabilities()
 
 
@@ -103,7 +103,7 @@ def _counts(statistic: Count) -> NDArray[np.int64]:
 
 
 def views(release: Any) -> list[View]:
-    """The law given a count of ones; where one parameter is drawn, of ones and of zeros."""
+    """Views given a count of ones and, where one parameter is drawn, counts of both values."""
     offered: list[View] = [count_view(release)]
     if release.method == "synthetic_one":
         offered.append(drawn_ones(release.prior, release.synthetic_size))

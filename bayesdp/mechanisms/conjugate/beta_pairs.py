@@ -2,7 +2,7 @@ r"""Two neighbouring beta posteriors: the exact hockey-stick divergence, and whi
 
 Replacing one record turns the posterior P0 = Beta(u, v + 1) into P1 = Beta(u + 1, v). Let
 F(u, v; gamma) = sup_S P1(S) - gamma P0(S), gamma = exp(epsilon). The other direction is the
-same function with u and v exchanged (take 1 - p for p), so F is all there is to know. With
+same function with u and v exchanged (take 1 - p for p), so F suffices. With
 N = u + v + 1, the log likelihood ratio is z = log(p / (1 - p)) + log(v / u), with density
 
     q(z) = C exp(u z) (v + u exp(z))^-N    under P0,
@@ -54,7 +54,7 @@ _DIRECT_FROM = 500.0  # log odds beyond which 1 - p would leave the range of a f
 def beta_divergence(u: float, v: float, epsilon: float) -> float:
     """Divergence F(u, v; exp(epsilon)) of Beta(u + 1, v) from Beta(u, v + 1), to 12 digits.
 
-    The integral over z > epsilon of (exp(z) - exp(epsilon)) q(z): its terms are positive, so
+    It is the integral over z > epsilon of (exp(z) - exp(epsilon)) q(z): its terms are positive, so
     nothing cancels where the difference of the two tails is far smaller than either.
 
     Parameters

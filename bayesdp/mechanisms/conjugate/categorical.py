@@ -20,7 +20,7 @@ exactly and for every n >= 1, since z_i = m and no other record in i are possibl
 - `synthetic_one`: the ratio is [(u + z_i) / u] [v / (v + z_j)] <= 1 + m / w: log(1 + m / w);
 - `synthetic_many`: [(u + 1) / u]^z_i [v / (v + 1)]^z_j <= (1 + 1 / w)^m: m log(1 + 1 / w);
 - `synthetic_map`: the same with w - 1 for w, if w > 1. If w = 1 a category without a record is
-  never synthesized, its neighbour does so, and no epsilon is enough.
+never synthesized, but under a neighbour it is, and no epsilon is enough.
 
 Zheng (2015, Corollaries 6.21 and 6.22) has 1 + 1 / (exp(epsilon / 2m) - 1) as enough for the last
 two: about twice the exact 1 / (exp(epsilon / m) - 1), to which the mode adds 1.
@@ -75,21 +75,21 @@ def check(release: ConjugateMechanism) -> dict[str, Any]:
 
 
 def prior_of_strength(strength: float, categories: int | None) -> tuple[float, ...]:
-    """Make the symmetric prior of a strength; a larger strength never costs more."""
+    """Make the symmetric prior of a strength; a larger strength never costs more privacy."""
     count = check_at_least_one("categories", categories)
     return (strength,) * count
 
 
 def least_strength(method: str) -> float:
-    """The weakest prior that calibration considers: next to none, but 1 for a mode."""
+    """The weakest prior that calibration considers: next to none, or 1 for a mode."""
     return 1.0 if method == "synthetic_map" else 1e-100
 
 
 def map_sensitivity(release: ConjugateMechanism) -> float:
     """Largest L1 distance between the posterior modes of neighbours, rounded up.
 
-    2 / (sum of the prior + n - k) for priors of 1 or more: a unit of weight moves between two
-    categories, and the sum stays. Two categories: twice the bernoulli family's.
+    It is 2 / (sum of the prior + n - k) for priors of 1 or more: a unit of weight moves between two
+    categories, and the sum stays. For two categories it is twice the bernoulli family's.
     """
     if len(release.prior) == 2:
         return 2 * conjugate_bernoulli.map_sensitivity(release)
@@ -98,7 +98,7 @@ def map_sensitivity(release: ConjugateMechanism) -> float:
 
 
 def parameter_map(release: ConjugateMechanism) -> Profile:
-    """Profile of the posterior mode itself: no promise at all."""
+    """Profile of the posterior mode itself, which promises nothing."""
     return of_a_function("posterior mode")
 
 
@@ -175,7 +175,7 @@ def _multinomial(release: ConjugateMechanism, weights: list[float]) -> Profile:
 def _check_interior(prior: tuple[float, ...]) -> None:
     if len(prior) > 2 and min(prior) < 1:
         raise InvalidInput(
-            f"prior is {quoted(prior)}; with three categories or more the posterior mode is "
-            "private to a known extent only where every parameter is 1 or more (below, it sits on "
-            "the boundary); raise them, or choose 'synthetic_one' or 'synthetic_many'"
+            f"prior is {quoted(prior)}; with three categories or more the cost of "
+            "the posterior mode is known only where every parameter is 1 or more (below, the mode "
+            "sits on the boundary); raise them, or choose 'synthetic_one' or 'synthetic_many'"
         )

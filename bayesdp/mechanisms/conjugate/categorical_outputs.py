@@ -84,10 +84,10 @@ def logp(release: ConjugateMechanism, output: Any, counts: NDArray[np.int64]) ->
 
 
 def pairs(release: ConjugateMechanism) -> list[tuple[Any, Any]]:
-    """Pairs where the two smallest priors' categories exchange a record, the others in one place.
+    """Pairs where a record moves between the two categories of smallest prior.
 
-    Outside of both categories, which is worst, and in the second of them; with two categories in
-    the second and in the first.
+    The other records are outside both, which is worst, or in the second; with two categories, in
+    the second or in the first.
     """
     n, k = release.n, len(release.prior)
     order = np.argsort(release.prior, kind="stable")
@@ -108,7 +108,7 @@ def space(release: ConjugateMechanism) -> OutputSpace:
 
 
 def labelled(k: int, size: int) -> CellCounts:
-    """Counts of so many synthetic labels from 0 to k - 1, which are shown in order."""
+    """The space of counts of `size` synthetic labels from 0 to k - 1, shown in order."""
     return CellCounts(k, size, limit="size", shown=lambda counts: np.repeat(np.arange(k), counts))
 
 
@@ -169,7 +169,7 @@ LAWS: dict[
 
 
 def views(release: Any) -> list[View]:
-    """The view of counts of categories: a product over them where the release's law is one."""
+    """Views given counts of categories, as a product over them where the law is one."""
     k, prior = len(release.prior), np.array(release.prior)
     laws: dict[str, Any] = {
         "synthetic_one": partial(one_draw, prior, float(release.synthetic_size)),

@@ -1,4 +1,4 @@
-"""The families of conjugate releases, each a file of privacy profiles and one of laws."""
+"""Registry of the families of conjugate releases: a module of profiles and one of laws each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OUTPUTS = Lazy(_HOME, {name: f"{name}_outputs" for name in FAMILIES})
 
 
 def named(argument: str, value: Any, table: Mapping[str, Any]) -> Any:
-    """The table's row of that name, or InvalidInput, which lists the names."""
+    """Return the table's row of that name, or raise InvalidInput, which lists the names."""
     if not isinstance(value, str) or value not in table:
         raise InvalidInput(f"{argument} is {quoted(value)}; it must be one of {', '.join(table)}")
     return table[value]

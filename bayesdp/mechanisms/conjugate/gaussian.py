@@ -85,7 +85,7 @@ def check(release: ConjugateMechanism) -> dict[str, Any]:
 
 
 def prior_of_strength(strength: float, categories: None = None) -> tuple[float, float]:
-    """Make the prior of a precision, centred at 0; a larger strength never costs more."""
+    """Make the prior with this precision, centred at 0; a larger one never costs more privacy."""
     return 0.0, 1 / math.sqrt(strength)
 
 
@@ -103,7 +103,7 @@ def map_sensitivity(release: ConjugateMechanism) -> float:
 
 
 def parameter_map(release: ConjugateMechanism) -> Profile:
-    """Profile of the posterior mode itself: no promise at all."""
+    """Profile of the posterior mode itself, which promises nothing."""
     return of_a_function("posterior mode")
 
 
@@ -174,7 +174,7 @@ def _bounded(release: ConjugateMechanism, variance: float, records: int) -> Prof
 
 
 def _moved(release: ConjugateMechanism) -> float:
-    """Sensitivity of the posterior's centre to a replaced record."""
+    """Sensitivity of the posterior mean to a replaced record."""
     return 2 * float(release.R or 0) * _posterior_variance(release) / _variance(release)
 
 

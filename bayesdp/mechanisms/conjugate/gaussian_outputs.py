@@ -55,7 +55,7 @@ def statistic_of(release: ConjugateMechanism, data: Any) -> float:
     values = column_of(data, f"numbers from -{R} to {R}").astype(np.float64)
     if not np.all(np.abs(values) <= R):
         raise InvalidInput(
-            f"data has values that are no number in [-R, R] = [-{R}, {R}]; choose R without "
+            f"data has values that aren't numbers in [-R, R] = [-{R}, {R}]; choose R without "
             "looking at the data, and clip what exceeds it, for example with data.clip(-R, R)"
         )
     if values.size != release.n:
@@ -75,7 +75,7 @@ def check_statistic(release: ConjugateMechanism, statistic: Any) -> Floats:
         )
     if not np.all(np.abs(sums) <= release.n * R):
         raise InvalidInput(
-            f"the statistic is no sum of n = {release.n} records in [-{R}, {R}], which is from "
+            f"the statistic isn't a sum of n = {release.n} records in [-{R}, {R}], which is from "
             f"-{release.n * R} to {release.n * R}; check R, and that it is the sum, not the mean"
         )
     return sums.astype(np.float64)
@@ -137,9 +137,10 @@ def logp(release: ConjugateMechanism, output: Any, sums: Floats) -> Floats:
 
 
 def pairs(release: ConjugateMechanism) -> list[tuple[float, float]]:
-    """Pairs with a record from -R to R where all others are at R, and at -R.
+    """Pairs where a record moves from -R to R and all others are at R, or at -R.
 
-    The distance is the largest, and without bounds tells all; with bounds the place matters too.
+    The distance is the largest, which decides all without bounds; with bounds the place matters
+    too.
     """
     (R, _), n = _scale(release), release.n
     return [(n * R, (n - 2) * R), (-n * R, -(n - 2) * R)][: 1 if n == 1 else None]
@@ -153,13 +154,14 @@ def space(release: ConjugateMechanism) -> OutputSpace:
 
 @dataclass(frozen=True, slots=True)
 class Reals(OutputSpace):
-    """Finite numbers, or tuples of `size` of them where that isn't 0.
+    """Finite numbers, or tuples of `size` finite numbers where `size` isn't 0.
 
     Attributes
     ----------
     size : int
+        Length of the tuples; 0 for single numbers.
     R : float or None
-        Their largest absolute value.
+        Largest absolute value of a number; None for no bound.
     """
 
     size: int
@@ -182,7 +184,7 @@ class Reals(OutputSpace):
 
 
 def posterior(release: ConjugateMechanism, sums: Floats) -> tuple[Floats, float]:
-    """Posterior mean, shape of the sums, and standard deviation of theta given them."""
+    """Posterior mean of theta, with the shape of the sums, and its standard deviation."""
     (mean, sd), (R, sigma) = release.prior, _scale(release)
     precision = sd**-2 + release.n / sigma**2
     mu = np.asarray((mean * sd**-2 + sums / sigma**2) / precision)
@@ -215,7 +217,7 @@ def views(release: Any) -> list[View]:
 
 
 def _law_of_mean(release: ConjugateMechanism, outputs: Sequence[Any]) -> MeanLaw:
-    """The law given the records' mean: of a draw from the posterior, or of records around one."""
+    """The law, given the records' mean, of a posterior draw or of records around one."""
     n, (R, sigma) = release.n, _scale(release)
     y = np.array(outputs)
     y = y[:, None, :] if release.synthetic_size else y[:, None]

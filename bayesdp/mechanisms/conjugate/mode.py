@@ -1,4 +1,4 @@
-"""The posterior mode with Laplace noise: what to release instead of the mode itself.
+"""The posterior mode with Laplace noise, to be released in place of the mode itself.
 
 The mode alone promises nothing (`ConjugateMechanism` with method "parameter_map"). Between
 neighbours it moves by at most the family's `map_sensitivity`, in L1 norm:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def noisy_mode(release: ConjugateMechanism, *, epsilon: float, copies: int = 1) -> LaplaceMechanism:
-    """The Laplace mechanism of the smallest scale for a release's posterior mode.
+    """Make the Laplace mechanism of the smallest scale for a release's posterior mode.
 
     Parameters
     ----------
@@ -33,19 +33,20 @@ def noisy_mode(release: ConjugateMechanism, *, epsilon: float, copies: int = 1) 
         With method "parameter_map". ``release.release(release.statistic(data))[0]`` is the mode,
         the mechanism's statistic.
     epsilon : float
-        What `copies` copies may cost under replace-one, positive.
+        Cost of all `copies` copies under replace-one, positive.
     copies : int
         Independent copies.
 
     Returns
     -------
     LaplaceMechanism
-        Clamped to [0, 1] for probabilities. Its guarantee is proved, with the mode's sensitivity.
+        The mechanism, with outputs clamped to [0, 1] for probabilities. Its guarantee is proved,
+        given the mode's sensitivity.
 
     Raises
     ------
     InvalidInput
-        If the release is of another method, or epsilon out of its range.
+        If the release has another method, or epsilon is out of its range.
 
     Examples
     --------

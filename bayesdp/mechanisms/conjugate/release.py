@@ -16,8 +16,8 @@ Copies are independent given the data. Exactly composed:
   alone, the sum of the log ratios of M copies is that of one whose mean moves by s sqrt(M), as it
   does for records in [-R sqrt(M), R sqrt(M)] (gaussian, where what is released isn't `bounded`).
 
-Else M copies each keep the epsilon of delta / M (basic composition: delta adds up, and so does
-epsilon), and M times the pure epsilon if there is one.
+Otherwise M copies cost M times the epsilon of one at delta / M (basic composition: epsilons and
+deltas add up), or M times the pure epsilon if there is one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _SAFE = 1 + 2.0**-50  # covers the rounding of a product
 
 @dataclass(frozen=True, slots=True)
 class ConjugateMechanism(Mechanism):
-    """One release from a conjugate posterior of n records, with its tight privacy profile.
+    """One release from a conjugate posterior of n records, with its privacy profile.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class ConjugateMechanism(Mechanism):
         Number of confidential records, at least 1. Public: neighbours replace one record.
     prior : tuple of floats
         bernoulli: (a, b), positive. gaussian: mean and standard deviation. categorical: one
-        positive number a category. Public.
+        positive number for each category. Public.
     size : int, optional
         Number of synthetic records, at least 1, for the synthetic methods only.
     R, sigma : float, optional
@@ -143,31 +143,31 @@ class ConjugateMechanism(Mechanism):
         categories: int | None = None,
         **other: Any,
     ) -> ConjugateMechanism:
-        """The release with the smallest symmetric prior that satisfies (epsilon, delta).
+        """Make the release with the smallest symmetric prior that satisfies (epsilon, delta).
 
-        bernoulli and categorical: (a, a, ...), the smallest a. gaussian: N(0, sd), the largest
-        sd; its mean costs nothing. On the safe side of the root: the release returned does
-        satisfy the promise, and its prior exceeds the smallest by about one part in 10^9.
+        For bernoulli and categorical the prior is (a, a, ...) with the smallest a; for gaussian it
+        is N(0, sd) with the largest sd, as its mean costs nothing. It is on the safe side of the
+        root: the release returned satisfies the promise, and its prior exceeds the smallest by
+        about one part in 10^9.
 
         That a stronger prior never costs more is proved in
         `bayesdp.mechanisms.conjugate.beta_pairs`, `bayesdp.mechanisms.counts.category_pairs` and
-        `gaussian`; but where `bounded` and delta > 0 it is tested, not proved, so there only the
-        promise is certain and that no smaller prior would do is not. `synthetic_map` looks among
-        a >= 1 only: below, a stronger prior can cost more. Where any prior will do, the weakest
-        considered is returned.
+        `gaussian`; where `bounded` and delta > 0 it is only tested: there the promise is certain,
+        but a smaller prior might satisfy it too. `synthetic_map` considers only a >= 1: below, a
+        stronger prior can cost more. Where any prior will do, the weakest considered is returned.
 
         Parameters
         ----------
         family, method, n
             As for the class.
         epsilon : float
-            Positive.
+            Cost allowed, positive.
         delta : float
             In [0, 1); 0 asks for pure epsilon.
         categories : int
             Number of categories; for the categorical family only.
         **other
-            The class's other parameters but the prior: size, R, sigma, bounded.
+            The class's other parameters: size, R, sigma, bounded.
 
         Raises
         ------
@@ -191,12 +191,12 @@ class ConjugateMechanism(Mechanism):
         return self.size or 0
 
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
-        """The privacy profile of `copies` copies under replace-one; tight of one, and of some."""
+        """The privacy profile of `copies` copies under replace-one; see the class's notes."""
         check_replace_one(neighbours)
         return profile_of_copies(self, check_at_least_one("copies", copies))
 
     def profile_of_one(self) -> Profile:
-        """The tight privacy profile of one copy under replace-one."""
+        """The privacy profile of one copy under replace-one, tight unless `bounded`."""
         made: Profile = FAMILIES[self.family].METHODS[self.method](self)
         return made
 
@@ -211,12 +211,12 @@ class ConjugateMechanism(Mechanism):
 
     @property
     def source(self) -> str:
-        """Where its promise is proved."""
+        """The proof or publication that its promise rests on."""
         return f"bayesdp.mechanisms.conjugate.{self.family}"
 
     @property
     def strength(self) -> Strength:
-        """Conditional where the sampler works in floating point."""
+        """The promise's strength: conditional where the sampler works in floating point."""
         return Strength.CONDITIONAL if draws_floats(self) else Strength.PROVED
 
     def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
@@ -248,24 +248,25 @@ class ConjugateMechanism(Mechanism):
         Raises
         ------
         InvalidInput
-            If a record is missing or not as said, or there are not n. No message shows one.
+            If a record is missing or not of the kind above, or there aren't n records. No message
+            shows one.
         """
         made = self._outputs.statistic_of(self, data)
         self.check_statistic(made)
         return made
 
     def check_statistic(self, statistic: Any) -> Any:
-        """Return the statistic of one release, or InvalidInput that doesn't show its values."""
+        """Return the statistic of one release, or raise InvalidInput without showing it."""
         return self._outputs.one_statistic(self, statistic)
 
     def check_statistics(self, statistic: Any) -> Any:
-        """A Count, counts (..., k) or sums, of one release or several; else InvalidInput."""
+        """Return a Count, counts (..., k) or sums, of one release or several; else raise."""
         return self._outputs.check_statistic(self, statistic)
 
     def draw(self, statistic: Any, copies: int) -> NDArray[Any]:
         """Draw copies from the secure generator; counts of synthetic records exactly.
 
-        Of shape (copies, *shape of the statistic), and then the components' axis, if any.
+        They have shape (copies, *shape of the statistic), and then the components' axis, if any.
         bernoulli: a probability, or a number of ones. categorical: k probabilities, or k counts.
         gaussian: a number, or `size` records in the order drawn.
         """
@@ -275,8 +276,8 @@ class ConjugateMechanism(Mechanism):
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
         """Log-probability, or log-density, of the output given the statistic.
 
-        Vectorised over both; components are along the last axis. Outputs that can't be have
-        -inf. Of `parameter_map`, 0 at the mode, to the last digit, and -inf elsewhere.
+        It is vectorised over both; components are along the last axis. Impossible outputs have
+        -inf. For `parameter_map` it is 0 at the mode, to the last digit, and -inf elsewhere.
         """
         law: NDArray[np.float64] = self._outputs.logp(
             self, output, self.check_statistics(statistic)
@@ -285,18 +286,18 @@ class ConjugateMechanism(Mechanism):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """The law given a count of ones, counts of categories, or a mean; and of records, that."""
+        """Views of records, and of the law given a count of ones, counts or a mean."""
         shown = (RecordsView(),) if self.size else ()
         return (*self._outputs.views(self), *shown)
 
     def pairs(self) -> list[tuple[Any, Any]]:
-        """Neighbouring statistics for an audit to try, the worst for a pure epsilon among them."""
+        """Pairs of neighbouring statistics, the worst for a pure epsilon among them."""
         worst: list[tuple[Any, Any]] = self._outputs.pairs(self)
         return worst
 
     @property
     def space(self) -> OutputSpace:
-        """Parameters, or synthetic records, which are counts but of the gaussian family."""
+        """Parameters, or synthetic records, which are counts except in the gaussian family."""
         made: OutputSpace = self._outputs.space(self)
         return made
 
@@ -314,11 +315,12 @@ def calibrated(
     Parameters
     ----------
     at : callable
-        The release whose prior has a strength; a larger one never costs more.
+        Function of a strength: the release whose prior has it. A larger strength never costs more
+        privacy.
     least : float
         The smallest strength considered.
     epsilon, delta : float
-        Positive; in [0, 1).
+        The promise: epsilon positive, delta in [0, 1).
 
     Raises
     ------
@@ -360,7 +362,7 @@ def _impossible(strong: ConjugateMechanism, epsilon: float, delta: float) -> str
 
 
 def composed_profile(release: ConjugateMechanism, copies: int) -> Profile | None:
-    """The tight profile of `copies` copies together; None where only a bound is known."""
+    """The profile of `copies` copies as that of one release, or None where none is like them."""
     if copies == 1:
         return release.profile_of_one()
     if release.method in ("synthetic_map", "synthetic_many"):

@@ -52,9 +52,9 @@ def log_mass(mean: ArrayLike, sd: float, R: float) -> Floats:
 
 
 def truncated_normal(mean: ArrayLike, sd: float, R: float, uniform: Floats) -> Floats:
-    """N(mean, sd^2) conditioned to [-R, R], its distribution function inverted at `uniform`.
+    """Quantiles of N(mean, sd^2) conditioned to [-R, R], at the probabilities `uniform`.
 
-    In logarithms, so that it holds however far the interval is in a tail.
+    It is computed in logarithms, and so is accurate however far in a tail the interval lies.
     """
     mean = np.asarray(mean, dtype=np.float64)
     low, high = _on_the_left(mean, sd, R)
@@ -70,7 +70,7 @@ def truncated_normal(mean: ArrayLike, sd: float, R: float, uniform: Floats) -> F
 def log_common_mean(
     mean: ArrayLike, centre: ArrayLike, size: int, tau: float, sigma: float, R: float
 ) -> Floats:
-    """Log of the integral of f over [-R, R].
+    """Log of the integral of f, defined in the module's docstring, over [-R, R].
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ def worst_truncated_divergence(
     Parameters
     ----------
     low, high, shift, r : float
-        Range of the centres, largest distance of neighbours, bound of the output.
+        Range of the centres, largest distance of neighbours' centres, and bound of the output.
     epsilon : float
         At least 0, finite.
     """
@@ -81,7 +81,7 @@ def worst_truncated_divergence(
 def truncated_divergence(lower: ArrayLike, distance: ArrayLike, r: float, epsilon: float) -> Floats:
     """Divergence F of the laws with centres lower + distance and lower, elementwise.
 
-    The integral over z > z* of p(z) (1 - exp(-(z - z*) d)), whose terms are positive.
+    It is the integral over z > z* of p(z) (1 - exp(-(z - z*) d)), whose terms are positive.
     """
     lower, distance = np.broadcast_arrays(*(np.asarray(v, float) for v in (lower, distance)))
     upper = lower + distance
@@ -97,7 +97,7 @@ def truncated_divergence(lower: ArrayLike, distance: ArrayLike, r: float, epsilo
 def composed_divergence(each: float, count: int, epsilon: float) -> float:
     """Largest divergence of `count` independent releases, each `each`-DP with delta = 0.
 
-    That of `count` randomized responses, of which any such release is a function (Kairouz, Oh
+    It is that of `count` randomized responses, of which any such release is a function (Kairouz, Oh
     and Viswanath 2015, Theorem 3.3): k of them tell the truth, k binomial with probability
     exp(each) / (1 + exp(each)), and the log ratio is (2 k - count) each.
     """

@@ -4,7 +4,7 @@ Given x ones among n confidential records, one copy is a draw
 
     p ~ Beta(a + x, b + n - x),    z ~ Binomial(size, p),
 
-so z is beta-binomial, and only z leaves (Abowd and Vilhuber 2008; Charest 2010, section
+so z is beta-binomial, and only z is released (Abowd and Vilhuber 2008; Charest 2010, section
 4.2). (a, b) is the mechanism's prior: public, and chosen for privacy, not for belief.
 
 Privacy of one copy
@@ -82,7 +82,7 @@ class BetaBinomialMechanism(Mechanism):
 
     Notes
     -----
-    The module's docstring proves the epsilon.
+    The module's docstring proves the value of epsilon.
 
     Examples
     --------
@@ -119,10 +119,10 @@ class BetaBinomialMechanism(Mechanism):
     def calibrate(
         cls, *, n: int | None, size: int, epsilon: float, copies: int = 1
     ) -> BetaBinomialMechanism:
-        """The mechanism with the smallest symmetric prior whose `copies` copies cost `epsilon`.
+        """Make the mechanism of smallest symmetric prior whose `copies` copies cost `epsilon`.
 
-        size / (exp(epsilon / copies) - 1), rounded up until the guarantee, which is itself
-        rounded up, is at most `epsilon`.
+        Both parameters are size / (exp(epsilon / copies) - 1), rounded up until the guarantee,
+        which is itself rounded up, is at most `epsilon`.
         """
         epsilon, copies = check_epsilon(epsilon), check_at_least_one("copies", copies)
         share = epsilon / copies
@@ -135,7 +135,7 @@ class BetaBinomialMechanism(Mechanism):
         return mechanism
 
     def relation(self, neighbours: Any = None) -> Neighbours:
-        """Return the relation that a promise is asked under, replace-one if None.
+        """Return the neighbouring relation asked for, replace-one by default.
 
         Raises
         ------
@@ -169,7 +169,8 @@ class BetaBinomialMechanism(Mechanism):
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
         """Guarantee for the removal of a record: the supremum over n of the log ratio.
 
-        copies * log(1 + size / (a + b)); adding one record has the larger `epsilon`.
+        It has epsilon = copies * log(1 + size / (a + b)); the addition of a record has the larger
+        `epsilon`.
         """
         copies = check_at_least_one("copies", copies)
         added = self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
@@ -198,7 +199,7 @@ class BetaBinomialMechanism(Mechanism):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """Records, and their law given a count of ones, or counts of ones and of zeros."""
+        """Views: records, and their law given a count of ones, or counts of ones and of zeros."""
         return count_view(self), drawn_ones(self.prior, self.size), RecordsView()
 
     def pairs(self) -> list[tuple[Count, Count]]:
@@ -213,7 +214,7 @@ class BetaBinomialMechanism(Mechanism):
 
     @property
     def space(self) -> WholeNumbers:
-        """Numbers of ones, beside those of records."""
+        """Numbers of ones, shown beside the numbers of records."""
         return ones_among(self.size, "ones", beside=(("records", self.size),))
 
     def check_statistic(self, statistic: Any) -> Count:
@@ -225,7 +226,7 @@ class BetaBinomialMechanism(Mechanism):
 
 
 def ones_among(size: int, column: str, **other: Any) -> WholeNumbers:
-    """Numbers of ones among so many synthetic records, which are shown as records, ones first."""
+    """The space of numbers of ones among `size` synthetic records, shown with the ones first."""
 
     def shown(ones: int) -> NDArray[np.int8]:
         return np.repeat(np.array([1, 0], dtype=np.int8), [ones, size - ones])

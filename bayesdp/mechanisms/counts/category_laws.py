@@ -43,7 +43,7 @@ def multinomial_logpmf(counts: ArrayLike, size: int, weights: ArrayLike) -> Floa
 def dirichlet_multinomial_logpmf(counts: ArrayLike, size: int, alpha: ArrayLike) -> Floats:
     """Log Pr[counts] of `size` records whose probabilities are one draw from Dirichlet(alpha).
 
-    A product of negative binomials given their sum, as `beta_binomial_logpmf`.
+    It is that of negative binomials given their sum, as in `beta_binomial_logpmf`.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ def dirichlet_logpdf(theta: ArrayLike, alpha: ArrayLike) -> Floats:
     Parameters
     ----------
     theta : array_like of float, shape (..., k)
-        Probabilities, whose sum is taken to be 1. Where one is 0 the density is 0 or has a
-        pole, -inf or inf, and -inf where both would be.
+        Probabilities, whose sum is taken to be 1. Where one is 0, the density is 0 or has a pole:
+        -inf or inf is returned, and -inf where both occur.
     alpha : array_like of float, shape (..., k)
         Positive.
 
@@ -95,7 +95,7 @@ def dirichlet_logpdf(theta: ArrayLike, alpha: ArrayLike) -> Floats:
 
 
 def mode_weights(counts: ArrayLike, prior: ArrayLike) -> Floats:
-    """Weights that the mode of Dirichlet(prior + counts) is proportional to, as max(0, a + c - 1).
+    """Weights proportional to the mode of Dirichlet(prior + counts): max(0, a + c - 1) or a limit.
 
     Where a prior is below 1 the density may be unbounded at the boundary; the mode is then the
     limit of where it is largest among probabilities of t or more, as t goes to 0. With a
@@ -118,7 +118,7 @@ def accumulated(values: Floats) -> Floats:
     """Sums along the last axis, kept as an axis, from left to right whatever the shape.
 
     numpy's own order of summation, and so the last digit, depends on the layout of an array;
-    a law that is a point must be the same alone and in a table.
+    a law that is a point mass must be the same for one statistic alone and in a table.
     """
     return np.asarray(np.cumsum(values, axis=-1)[..., -1:])
 

@@ -14,11 +14,11 @@ nothing. Write G(u, v, r) for the divergence of the first law from the second.
 *The other records are worst outside of i and j.* G(u, v, r) >= G(u + x, v, r - x) for
 0 <= x <= r, and the same for v. For out of records with weights (u, v, r) we can make records
 with weights (u + x, v, r - x) without knowing which data set they came from: turn some of
-those outside into i. Of a multinomial, each with probability x / r. Of a Dirichlet-multinomial,
-beta-binomial(z_outside, x, r - x) of them, for the gamma variables behind a Dirichlet add. So the
-second pair is a function of the first and noise, and its divergence is no larger. At a given
-prior and n, T is the same for all neighbours, so the worst have no other record in i or j, and
-i and j have the two smallest priors. Which of them is i is tried both ways.
+those outside into i. For a multinomial, each with probability x / r; for a Dirichlet-multinomial,
+beta-binomial(z_outside, x, r - x) of them, since the gamma variables behind a Dirichlet add up. So
+the second pair is a function of the first and noise, and its divergence is no larger. At a given
+prior and n, T is the same for all neighbours, so the worst have no other record in i or j, and i
+and j have the two smallest priors. Which of them is i is tried both ways.
 
 *A stronger prior costs less.* Weights w + y, y >= 0, are made out of weights w: a
 Dirichlet(w + y) is B Dirichlet(w) + (1 - B) Dirichlet(y) with B ~ Beta(sum w, sum y), so keep
@@ -64,7 +64,7 @@ def worst_of_three(
     divergence : callable
         `dirichlet_multinomial_divergence` or `multinomial_divergence`.
     weights : list of float
-        Of each category without any record.
+        Weight of each category without any record.
     n, size : int
         Confidential and synthetic records.
     epsilon : float
@@ -81,8 +81,8 @@ def dirichlet_multinomial_divergence(
     """G of Dirichlet-multinomial records; u, v, rest > 0.
 
     The ratio at t records, z of them in i, is (u + z) v / (u (v + t - z)); it is gamma at
-    z = u ((gamma - 1) v + gamma t) / (v + gamma u). For small u and v that rounds to a whole number
-    which it isn't: what lies above gamma is told by the ratio itself.
+    z = u ((gamma - 1) v + gamma t) / (v + gamma u). For small u and v, z may round to a whole
+    number that it isn't, so the ratio itself decides what lies above gamma.
     """
     inverse, largest = math.exp(-epsilon), max(u, v)
     t = np.arange(size, dtype=float)

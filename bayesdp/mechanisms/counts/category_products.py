@@ -1,7 +1,8 @@
 """Laws of released counts of categories that are products over the categories, given n.
 
-Of one category each: the log law of its released numbers z, one a copy, at counts x, and the rest,
-a constant for each copy, at each possible number n of records. `prior` is the Dirichlet law's.
+Each function is of one category. It returns the log law of its released numbers z, one for each
+copy, at counts x, and the log of the constant factor of each copy at each possible number n of
+records. `prior` holds the Dirichlet law's parameters.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def one_draw(
 def many_draws(
     prior: Floats, size: int, z: NDArray[Any], i: int, x: Integers, n: Integers
 ) -> tuple[Floats, Floats]:
-    """The law of `size` records from a draw of the probabilities each: multinomial."""
+    """The law of `size` records, each from its own draw of the probabilities: multinomial."""
     law = z.sum() * np.log(prior[i] + x) - special.gammaln(z + 1.0).sum()
     return np.asarray(law), math.lgamma(size + 1) - size * np.log(prior.sum() + n)
 

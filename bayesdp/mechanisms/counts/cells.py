@@ -1,8 +1,7 @@
 """The cells of a histogram: intervals of bounded numbers, categories, and all their combinations.
 
-Records are put into cells, and points drawn in them, in the order of `numpy.ravel_multi_index`:
-the last axis moves fastest. An interval holds its lower edge and not its upper one, but the last
-holds both.
+Cells are numbered in the order of `numpy.ravel_multi_index`: the last axis moves fastest. An
+interval holds its lower edge but not its upper one, except the last, which holds both.
 """
 
 from __future__ import annotations
@@ -32,11 +31,12 @@ class Axis:
     Parameters
     ----------
     name : str
-        The column's.
+        Name of the column.
     edges : sequence of float, optional
-        Of the intervals, finite and increasing, two or more.
+        Edges of the intervals, finite and increasing, two or more.
     categories : sequence of str, int, float or bool, optional
-        Each different, one or more. Exactly one of `edges` and `categories` is given.
+        The categories, one or more, all different. Exactly one of `edges` and `categories` is
+        given.
 
     Raises
     ------
@@ -51,7 +51,7 @@ class Axis:
     def __post_init__(self) -> None:
         if not (isinstance(self.name, str) and self.name):
             raise InvalidInput(
-                f"name is {quoted(self.name)}; an axis has its column's name, a text"
+                f"name is {quoted(self.name)}; it must be the name of its column, a text"
             )
         if (self.edges is None) == (self.categories is None):
             raise InvalidInput(
@@ -75,14 +75,14 @@ class Axis:
 
     @property
     def widths(self) -> NDArray[np.float64]:
-        """Share of each bin in the axis: of its length, or of the number of its categories."""
+        """Share of each bin in the axis: in its length, or in the number of its categories."""
         if self.edges is None:
             return np.full(self.size, 1 / self.size)
         edges = np.array(self.edges)
         return np.asarray(np.diff(edges) / (edges[-1] - edges[0]))
 
     def bins(self, column: Any, *, clamp: bool) -> NDArray[np.int64]:
-        """Find each record's bin, from 0, a function of that record alone.
+        """Find each record's bin, numbered from 0; it depends on that record alone.
 
         Parameters
         ----------
@@ -94,8 +94,8 @@ class Axis:
         Raises
         ------
         InvalidInput
-            If a value is missing, not of its kind, not a listed category, or outside the bounds
-            where these don't clamp.
+            If a value is missing, of another kind, not a listed category, or outside the bounds
+            unless `clamp`.
         """
         if np.any(is_missing(column)) or np.ma.is_masked(column):
             raise InvalidInput(
@@ -107,8 +107,8 @@ class Axis:
         values = np.asarray(column)
         if values.dtype.kind not in "biuf" and not all(_is_real(v) for v in values):
             raise InvalidInput(
-                f"column {quoted(self.name)} is not of numbers; if it is of labels, list them all "
-                "in categories"
+                f"column {quoted(self.name)} doesn't hold numbers; if it holds labels, list "
+                "them all in categories"
             )
         if values.dtype == object:  # integers of any length among them
             values = np.array([max(min(v, _LARGEST), -_LARGEST) for v in values])
@@ -133,7 +133,7 @@ class Axis:
         if np.any(codes < 0):
             raise InvalidInput(
                 f"column {quoted(self.name)} has values outside its categories {self.categories}; "
-                "list all that there may be, without looking at the data"
+                "list all that can occur, without looking at the data"
             )
         return codes
 
@@ -146,7 +146,7 @@ class Axis:
 
     @property
     def labels(self) -> NDArray[Any]:
-        """The categories, with a type of numbers or booleans if all are; shape (size,)."""
+        """The categories, as numbers or booleans where all of them are; shape (size,)."""
         given = self.categories or ()
         if {type(label) for label in given} in ({int}, {float}, {bool}):
             return np.array(given)
@@ -217,19 +217,19 @@ def check_axes(axes: Any, cells: int) -> tuple[Axis, ...] | None:
 
 
 def shape_of(axes: Sequence[Axis]) -> tuple[int, ...]:
-    """Numbers of bins, one an axis."""
+    """Number of bins of each axis."""
     return tuple(axis.size for axis in axes)
 
 
 def counted(axes: Sequence[Axis], columns: Sequence[Any], *, clamp: bool) -> NDArray[np.int64]:
-    """Count the records in each cell, from one column of them an axis; shape (cells,)."""
+    """Count the records in each cell, from one column for each axis; shape (cells,)."""
     bins = [axis.bins(column, clamp=clamp) for axis, column in zip(axes, columns, strict=True)]
     cell = np.ravel_multi_index(bins, shape_of(axes))
     return np.bincount(cell, minlength=math.prod(shape_of(axes)))
 
 
 def table(axes: Sequence[Axis], counts: Any) -> NDArray[Any]:
-    """The cells and their counts, a structured array with one row a cell."""
+    """The cells and their counts, a structured array with one row for each cell."""
     places = np.unravel_index(np.arange(len(counts)), shape_of(axes))
     columns = [v for axis, bins in zip(axes, places, strict=True) for v in axis.shown(bins)]
     columns.append(np.asarray(counts, dtype=np.int64))
@@ -242,16 +242,16 @@ def table(axes: Sequence[Axis], counts: Any) -> NDArray[Any]:
 
 
 def shown_by(axes: Sequence[Axis] | None) -> Callable[[Any], NDArray[Any]] | None:
-    """The way to show counts by their cells; None, for as they are, without axes."""
+    """Make the function that shows counts by their cells; None without axes."""
     return None if axes is None else partial(table, axes)
 
 
 def drawn(
     axes: Sequence[Axis], counts: Any, size: int, random: np.random.Generator
 ) -> dict[str, NDArray[Any]]:
-    """Draw independent records: a cell with probability proportional to its count, uniform in it.
+    """Draw independent records: cells in proportion to their counts, uniform within each.
 
-    Where all counts are 0, uniform over the bounds and the categories.
+    Where all counts are 0, records are uniform over the bounds and the categories.
     """
     weights = np.asarray(counts, dtype=np.float64)
     if not weights.any():
@@ -270,5 +270,5 @@ def points_in(
 
 
 def _is_real(value: Any) -> bool:
-    """Return True if a record is a number, also one beyond all floats, which has a bin too."""
+    """Return True if a record is a number, even one beyond all floats, which has a bin too."""
     return isinstance(value, Real) and not isinstance(value, bool)

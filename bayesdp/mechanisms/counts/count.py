@@ -1,4 +1,4 @@
-"""Statistic of binary records: how many of how many are ones."""
+"""Statistic of binary records: the number of ones and the number of records."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Count:
     Parameters
     ----------
     successes : int or array of int
-        Ones. Confidential.
+        Number of ones. Confidential.
     n : int or array of int
-        Records.
+        Number of records.
 
     Raises
     ------
@@ -78,8 +78,8 @@ class Count:
         Raises
         ------
         InvalidInput
-            If there are no records, unless that is `empty`, allowed, or any is missing or neither 0
-            nor 1.
+            If a record is missing, or neither 0 nor 1; or if there are no records, unless `empty`
+            allows it.
         """
         if isinstance(data, cls):
             if np.ndim(data.successes) or np.ndim(data.n):
@@ -99,7 +99,7 @@ class Count:
 
 
 def check_count(statistic: Any, n: int | None) -> Count:
-    """Return the statistic if it is a Count of n records, any number where n is None, else raise.
+    """Return the statistic if it is a Count of n records (any number if n is None), else raise.
 
     Its fields may be arrays.
     """
@@ -110,7 +110,7 @@ def check_count(statistic: Any, n: int | None) -> Count:
         )
     if n is not None and np.any(np.asarray(statistic.n) != n):
         raise InvalidInput(
-            f"the statistic counts another number of records than the mechanism's n = {n}"
+            f"the statistic has another number of records than the mechanism's n = {n}"
         )
     return statistic
 
@@ -158,7 +158,7 @@ def _as_float(value: Any) -> float:
 
 
 def is_missing(values: Any) -> Any:
-    """Mark what is missing, elementwise: None, NaN, NaT or pandas' NA."""
+    """Mark missing values, elementwise: None, NaN, NaT or pandas' NA."""
     if hasattr(values, "isna"):  # pandas, without importing it
         return np.asarray(values.isna())
     array = np.asarray(values)
@@ -182,7 +182,7 @@ def count_view(mechanism: Any) -> CountView:
     Parameters
     ----------
     mechanism : Mechanism
-        With `logp` of outputs and counts that broadcast.
+        One whose `logp` takes outputs and counts that broadcast.
     """
     return CountView(
         lambda z, x, n: mechanism.logp(z, Count(x, n)),

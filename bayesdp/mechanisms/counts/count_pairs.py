@@ -6,10 +6,9 @@ records are exchangeable, so their number of ones is sufficient. The likelihood 
 neighbours (x + 1 against x) increases in that number z, so the worst set of outputs is
 z >= k, with k in closed form; the other direction is the same with ones and zeros exchanged.
 
-Which neighbours are worst is not guessed but found, for they can be in the middle: the
-divergence of all n pairs is computed in both directions, fast but with cancellation, and those
-that can be the largest within the bound of that error are computed again as a sum of positive
-terms.
+The worst neighbours are searched for, since they can be in the middle: the
+divergence of all n pairs is computed in both directions, fast but with cancellation, and those that
+may be the largest, given a bound on that error, are computed again as a sum of positive terms.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def every_count(n: int) -> Floats:
     Raises
     ------
     InvalidInput
-        If they are more than can be tried one by one.
+        If there are too many to be tried one by one.
     """
     if n > _MOST_COUNTS:
         raise InvalidInput(
@@ -75,7 +74,7 @@ def worst_binomial_divergence(
 
 
 def _binomial_side(size: int, ones: Floats, zeros: Floats, step: Floats, epsilon: float) -> float:
-    """Divergence of x + 1 ones from x, for all x, of binomial records."""
+    """Divergence of x + 1 ones from x, for all x, for binomial records."""
     total = ones[0] + zeros[0]
     with np.errstate(divide="ignore"):
         rise, fall = np.log1p(step / ones[:-1]), np.log1p(step / zeros[1:])
@@ -170,9 +169,9 @@ def _beta_binomial_side(mechanism: BetaBinomialMechanism, n: int, epsilon: float
 
 
 def largest(rough: Floats, error: Floats, exact: Callable[[int], float]) -> float:
-    """The largest of values known within `error`, recomputing those that may be it.
+    """Return the largest of values known within `error`, recomputing those that may be it.
 
-    Whatever may still lie above, once enough are recomputed, is added: never too small.
+    It is raised by as much as others may still exceed it, so the result is never too small.
     """
     upper = rough + error
     order = np.argsort(-upper, kind="stable")[: _RECOMPUTED + 1]

@@ -4,10 +4,10 @@ Given counts x of n confidential records in k cells, one copy is a draw
 
     p ~ Dirichlet(alpha + x),    z ~ Multinomial(size, p),
 
-so z is Dirichlet-multinomial, and only z leaves (Machanavajjhala, Kifer, Abowd, Gehrke and
+so z is Dirichlet-multinomial, and only z is released (Machanavajjhala, Kifer, Abowd, Gehrke and
 Vilhuber 2008; Abowd and Vilhuber 2008). alpha is the mechanism's prior: public, and chosen for
-privacy first. It may be informative: counts of an older, public table, say. Cells where no record
-can be, structural zeros, are left out, so k and alpha are of the other ones.
+privacy first. It may be informative: counts of an older, public table, say. Structural zeros, cells
+where no record can be, are left out: k and alpha refer to the others.
 
 One copy has epsilon = log(1 + size / min alpha), exactly.
 
@@ -95,9 +95,9 @@ class DirichletMultinomialMechanism(Mechanism):
     size : int
         Number of synthetic records in a copy, at least 1. Public.
     cells : int
-        Number of cells, at least 2, those of `zeros` among them.
+        Number of cells, at least 2, including those in `zeros`.
     prior : float or sequence of floats
-        The same positive number for every cell, or one a cell; 0 in those of `zeros`. Public.
+        One positive number for all cells, or one for each cell, 0 in those of `zeros`. Public.
     zeros : sequence of int
         The structural zeros: cells, numbered from 0, where no record can be. Public.
     axes : sequence of `bayesdp.mechanisms.counts.cells.Axis`, optional
@@ -110,7 +110,7 @@ class DirichletMultinomialMechanism(Mechanism):
 
     Notes
     -----
-    Draws are exact, and cost the more the more cells there are, whatever the size
+    Draws are exact; their cost grows with the number of cells, whatever the size
     (`bayesdp.mechanisms.draws.category_splitting`).
     """
 
@@ -152,13 +152,14 @@ class DirichletMultinomialMechanism(Mechanism):
         zeros: Sequence[int] = (),
         axes: Sequence[Axis] | None = None,
     ) -> DirichletMultinomialMechanism:
-        """The mechanism with the weakest prior whose `copies` copies keep (epsilon, delta).
+        """Make the mechanism with the weakest prior whose `copies` copies keep (epsilon, delta).
 
         Parameters
         ----------
         proportions : sequence of float, optional
-            What the prior is in proportion to, 0 in `zeros`: counts of a public table, say. By
-            default it is the same in every cell, size / (exp(epsilon / copies) - 1) for delta = 0.
+            Numbers that the prior is proportional to, 0 in `zeros`: counts of a public table, say.
+            By default the prior is the same in every cell, size / (exp(epsilon / copies) - 1) for
+            delta = 0.
         """
         epsilon, delta = check_epsilon(epsilon), check_delta(delta)
         copies, size = check_at_least_one("copies", copies), check_size(size)
@@ -192,7 +193,7 @@ class DirichletMultinomialMechanism(Mechanism):
         return np.array(self.prior)[self.support]
 
     def relation(self, neighbours: Any = None) -> Neighbours:
-        """Return the relation that a promise is asked under, one of records; else raise."""
+        """Return the neighbouring relation asked for, one of records; else raise InvalidInput."""
         relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
         check_relation(relation, self.n)
         return relation
@@ -202,10 +203,10 @@ class DirichletMultinomialMechanism(Mechanism):
         return pure_epsilon(self.size, float(self.alpha.min()))
 
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
-        """The privacy profile of `copies` copies: tight of one copy under replace-one.
+        """The privacy profile of `copies` copies, tight for one copy under replace-one.
 
-        Under add/remove-one it is what the pure epsilon implies. Where a copy has more than a
-        million records, over which delta would be summed, any epsilon but the pure one raises
+        Under add/remove-one it is what the pure epsilon implies. Delta is summed over a copy's
+        records: where there are more than a million, any epsilon but the pure one raises
         InvalidInput.
         """
         copies, one = check_at_least_one("copies", copies), self.pure_epsilon()
@@ -228,7 +229,7 @@ class DirichletMultinomialMechanism(Mechanism):
 
     @property
     def source(self) -> str:
-        """Where its promise is proved."""
+        """The proof or publication that its promise rests on."""
         return (
             "bayesdp.mechanisms.counts.dirichlet_multinomial; Machanavajjhala, Kifer, "
             "Abowd, Gehrke and Vilhuber (2008)"
@@ -246,8 +247,8 @@ class DirichletMultinomialMechanism(Mechanism):
     ) -> Guarantee:
         """The promise of `copies` independent copies at `delta`.
 
-        Pure under add/remove-one and beyond a million records, whatever the delta: its own, as no
-        profile says where a delta buys nothing.
+        Under add/remove-one, and for copies of more than a million records, it is pure whatever the
+        delta.
 
         Raises
         ------
@@ -269,13 +270,13 @@ class DirichletMultinomialMechanism(Mechanism):
         )
 
     def check_statistic(self, statistic: Any) -> NDArray[np.int64]:
-        """The counts as an array if they are one table's, else raise without showing them."""
+        """Return one table's counts as an array, or raise InvalidInput without showing them."""
         counts = self.check_statistics(statistic)
         check_one_statistic(counts.shape, (self.cells,))
         return counts
 
     def check_statistics(self, statistic: Any) -> NDArray[np.int64]:
-        """The counts of one table or several, shape (..., cells), else raise without showing."""
+        """Return the counts of one or several tables, shape (..., cells), or raise InvalidInput."""
         return check_cell_counts(statistic, self.cells, self.n, self.zeros)
 
     def draw(self, statistic: NDArray[np.int64], copies: int) -> NDArray[np.int64]:
@@ -312,7 +313,7 @@ class DirichletMultinomialMechanism(Mechanism):
         return ProductTable(self.cells, len(self.zeros), law), drawn, records
 
     def pairs(self) -> list[tuple[Any, Any]]:
-        """Pairs where the two smallest priors' cells exchange a record, all others elsewhere."""
+        """Pairs where a record moves between the two cells of smallest prior, others elsewhere."""
         return [(self._spread(one), self._spread(other)) for one, other in self._whole().pairs()]
 
     @property
@@ -321,7 +322,7 @@ class DirichletMultinomialMechanism(Mechanism):
         return CellCounts(self.cells, self.size, self.zeros, shown=shown_by(self.axes))
 
     def synthetic(self, output: Any, random: np.random.Generator) -> dict[str, NDArray[Any]]:
-        """The synthetic records that a copy stands for, one array of shape (size,) an axis.
+        """Make the synthetic records that a copy stands for, shape (size,) for each axis.
 
         A number is uniform within its interval: post-processing.
         """
@@ -333,7 +334,7 @@ class DirichletMultinomialMechanism(Mechanism):
         return points_in(self.axes, np.repeat(np.arange(self.cells), output), random)
 
     def _whole(self) -> ConjugateMechanism:
-        """The table's law as that of a conjugate release of categories."""
+        """The conjugate release of categories whose law is the table's."""
         alpha = tuple(self.alpha.tolist())
         return ConjugateMechanism("categorical", "synthetic_one", self.n or 1, alpha, self.size)
 
@@ -376,7 +377,7 @@ def pure_epsilon(size: int, weight: float) -> float:
 
 
 def collapsed(n: int | None, size: int, alpha: NDArray[np.float64]) -> ConjugateMechanism:
-    """The release with the same privacy profile, its third category all but the two worst ones."""
+    """The release with the same privacy profile and one category for all but the two worst."""
     few = np.sort(alpha)
     if few.size > 3:
         few = np.append(few[:2], math.fsum(few[2:]))
@@ -384,7 +385,7 @@ def collapsed(n: int | None, size: int, alpha: NDArray[np.float64]) -> Conjugate
 
 
 def check_relation(relation: Neighbours, n: int | None) -> None:
-    """Raise unless the relation is one of records that a table of n has; n None: confidential."""
+    """Raise unless a table of n records has that relation; n is None where confidential."""
     if relation not in (Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE):
         raise InvalidInput(
             f"neighbours is {quoted(relation.value)}; a table of records has 'replace_one' and "

@@ -1,10 +1,10 @@
 r"""An exact statistic, without noise: its law is a point mass, and its promise distributional.
 
 No deterministic release but a constant one is differentially private, at any epsilon and any
-delta < 1 (Groce 2014, Theorem 3.5): two neighbours whose statistics differ have laws with nothing
-in common. What can be promised is about a class of laws of the data, and that promise is computed
-from public parameters by one of the calculators in `bayesdp.privacy.distributional` and carried by
-the mechanism.
+delta < 1 (Groce 2014, Theorem 3.5): two neighbours whose statistics differ have laws with disjoint
+supports. A promise is possible about a class of laws of the data; it is computed from public
+parameters by one of the calculators in `bayesdp.privacy.distributional` and carried by the
+mechanism.
 
 A second copy is the same number again, so copies cost nothing. Counts below a public `threshold`
 may be shown as 0, as in a truncated histogram (Groce 2014, section 6.2): the law is then that of
@@ -45,7 +45,7 @@ class ExactStatisticMechanism(Mechanism):
     Parameters
     ----------
     promise : DistributionalGuarantee
-        What a calculator of `bdp.distributional` found, from public parameters alone.
+        The result of a calculator of `bdp.distributional`, from public parameters alone.
     n : int, optional
         Number of records, where it is public.
     dimension : int, optional
@@ -122,7 +122,7 @@ class ExactStatisticMechanism(Mechanism):
         return self.promise
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Never:
-        """Raise InvalidInput: there is no promise about a record removed."""
+        """Raise InvalidInput: nothing is promised about the removal of a record."""
         self._no_relation("a record removed is a neighbour")
 
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Never:
@@ -137,13 +137,13 @@ class ExactStatisticMechanism(Mechanism):
         )
 
     def pairs(self) -> Iterable[tuple[Any, Any]]:
-        """Return no pairs: the promise is about no neighbours."""
+        """Return no pairs: the promise isn't about neighbours."""
         return ()
 
     # What is released, and with what probability.
 
     def check_statistics(self, statistic: Any) -> NDArray[Any]:
-        """The statistic as it is shown, or several along first axes; InvalidInput shows none."""
+        """Return one statistic or several, as released; InvalidInput doesn't show them."""
         if isinstance(statistic, Count) and self.whole and self.dimension is None:
             if self.n is not None and np.any(np.asarray(statistic.n) != self.n):
                 raise InvalidInput(f"the statistic is a Count of an n other than {self.n}")
@@ -189,7 +189,7 @@ class ExactStatisticMechanism(Mechanism):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """The statistic itself; of integers, the law of each."""
+        """Views of the statistic itself and, if it is made of integers, of the law of each."""
         shape = () if self.dimension is None else (self.dimension,)
         hidden = 0 if self.threshold is None else self.threshold - 1
         exact = ExactView(shape, self.whole, hidden)
@@ -200,12 +200,12 @@ class ExactStatisticMechanism(Mechanism):
 
     @property
     def space(self) -> Numbers:
-        """The statistic's numbers, none of them below the threshold but 0."""
+        """The statistic's numbers; those below the threshold are 0."""
         return Numbers(self.dimension, self.whole, threshold=self.threshold)
 
 
 def value_of(outputs: Sequence[Any]) -> Any:
-    """The statistic that all copies say.
+    """Return the statistic that all copies agree on.
 
     Raises
     ------
@@ -221,7 +221,7 @@ def value_of(outputs: Sequence[Any]) -> Any:
 
 
 def _integers(hidden: int, outputs: Sequence[Any]) -> list[Integer]:
-    """Integers that are known, or for a 0 at most `hidden`."""
+    """Laws of integers that are known or, where 0 is shown, at most `hidden`."""
 
     def integer(low: int, high: int) -> Integer:
         def within(ends: Ends, times: float) -> Ends:

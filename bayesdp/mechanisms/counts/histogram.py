@@ -1,8 +1,8 @@
 """The perturbed histogram: counts of disjoint cells plus discrete Laplace noise, none below 0.
 
 Adding or removing a record moves one count by 1: L1 sensitivity 1. Replacing one moves at most two
-counts by 1 each: 2. Setting negative counts to 0 is post-processing. So epsilon = 1 / scale
-or 2 / scale a copy, exactly (`bayesdp.mechanisms.noise.laplace`). Dwork, McSherry, Nissim and Smith
+counts by 1 each: 2. Setting negative counts to 0 is post-processing. So epsilon = 1 / scale or 2 /
+scale for each copy, exactly (`bayesdp.mechanisms.noise.laplace`). Dwork, McSherry, Nissim and Smith
 (2006); Wasserman and Zhou (2010) draw synthetic records from such counts.
 """
 
@@ -38,12 +38,12 @@ class PerturbedHistogramMechanism(AdditiveNoise):
     Parameters
     ----------
     scale : float
-        Of the noise.
+        Scale of the noise, in records.
     cells : int
-        How many there are.
+        Number of cells.
     neighbours : Neighbours
-        Add/remove-one or replace-one: where its promise is stated if none is asked for. It knows
-        both.
+        Add/remove-one or replace-one: the relation of its promise where no other is asked for. It
+        has a promise under both.
     n : int, optional
         Number of records, where it is public: not under add/remove-one.
     axes : sequence of `bayesdp.mechanisms.counts.cells.Axis`, optional
@@ -110,7 +110,7 @@ class PerturbedHistogramMechanism(AdditiveNoise):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """Noise on counts of categories, from which records can be drawn."""
+        """View of noise on counts of categories, from which records can be drawn."""
         way = "bdp.synthesizers.PerturbedHistogramSynthesizer.records(release, size)"
         return (*noise_views(self), RecordsView(way))
 
@@ -124,8 +124,8 @@ class PerturbedHistogramMechanism(AdditiveNoise):
     ) -> dict[str, NDArray[Any]]:
         """Draw records from released counts: post-processing, which costs nothing.
 
-        A cell is drawn with probability proportional to its count, or where all are 0 to its
-        volume, and then a point uniform in it (Wasserman and Zhou 2010). One array of shape
+        A cell is drawn with probability proportional to its count or, where all counts are 0, to
+        its volume, and then a point uniform in it (Wasserman and Zhou 2010). One array of shape
         (size,) for each axis.
         """
         if self.axes is None:

@@ -1,4 +1,4 @@
-"""Marginals of a table: the columns that each is over, its counts, and how they are shown."""
+"""Marginals of a table: the columns of each, its counts, and how they are shown."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def log_coefficient(r: Floats, p: Floats, total: int) -> float:
 
 
 def record_ratios(r: Floats, p: Floats, total: int) -> Floats:
-    """Ratios of c_m with r_i + 1 for r_i to c_m itself, each at least 1, one for each i."""
+    """Ratios of c_m at r_i + 1 in place of r_i to c_m itself, one for each i; at least 1."""
     return _integrals(r, p, total)[1]
 
 
@@ -70,7 +70,8 @@ def _integrals(r: Floats, p: Floats, total: int) -> tuple[float, Floats]:
 def _nodes(r: Floats, tilted: Floats, total: int) -> int:
     """Number N of nodes, such that terms beyond m - N and m + N are below e^-50 of m's.
 
-    By Chernoff's bound at several distances from the tilted law; below, m + 1 is enough too.
+    By Chernoff's bound at several distances from the tilted law; below m, m + 1 nodes are enough
+    too.
     """
     spread = math.sqrt(float(np.sum(r * tilted / (1 - tilted) ** 2))) + 1
     most = -math.log(float(tilted.max()))  # from here to the pole, on a logarithmic scale

@@ -1,10 +1,10 @@
-"""Noisy marginals: tables over some of the columns each, with discrete noise.
+"""Noisy marginals: tables over subsets of the columns, with discrete noise.
 
 Each record is counted in one cell of each of J marginals. Adding or removing it moves J counts by
 1: sensitivity J in L1 norm and sqrt(J) in L2 norm. Replacing it moves at most 2 J counts by 1: 2 J
 and sqrt(2 J). So discrete Laplace noise of one scale costs J / scale or 2 J / scale, purely, and
 discrete Gaussian noise what `bayesdp.mechanisms.noise.gaussian_profiles` proves; each marginal has
-the same part of the budget. Barak, Chaudhuri, Dwork, Kale, McSherry and Talwar (2007).
+the same share of the budget. Barak, Chaudhuri, Dwork, Kale, McSherry and Talwar (2007).
 
 Structural zeros are cells of the whole table where, by a public rule, no record can be. A count of
 such cells alone is 0 for all data, and released as 0, without noise: whoever knows the rule learns
@@ -54,15 +54,16 @@ class NoisyMarginalsMechanism(Mechanism):
     Parameters
     ----------
     scale : float
-        Of the noise: t of Pr[k] in proportion to exp(-|k| / t), or sigma of the Gaussian.
+        Scale of the noise, in records: t where Pr[k] is proportional to exp(-|k| / t), or sigma of
+        the Gaussian.
     axes : sequence of `bayesdp.mechanisms.counts.cells.Axis`
         The columns and their bins, fixed without the data. Public.
     marginals : sequence of sequences of str
-        Each marginal's columns. Public.
+        Columns of each marginal. Public.
     noise : {"laplace", "gaussian"}
         The noise's law.
     neighbours : Neighbours
-        Add/remove-one or replace-one: where its promise is stated if none is asked for.
+        Add/remove-one or replace-one: the relation of its promise where no other is asked for.
     n : int, optional
         Number of records, where it is public: not under add/remove-one.
     zeros : sequence of int
@@ -107,7 +108,7 @@ class NoisyMarginalsMechanism(Mechanism):
     def calibrate(
         cls, *, epsilon: float, copies: int = 1, delta: float = 0.0, **fields: Any
     ) -> NoisyMarginalsMechanism:
-        """The mechanism with the smallest scale whose copies keep (epsilon, delta)."""
+        """Make the mechanism with the smallest scale whose copies keep (epsilon, delta)."""
         example = cls(scale=1.0, **fields)
         inner = example._of(example.neighbours)
         noise = type(inner).calibrate(
@@ -128,7 +129,7 @@ class NoisyMarginalsMechanism(Mechanism):
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Numbers of bins of each marginal."""
+        """Shape of each marginal: its numbers of bins."""
         return tuple(tuple(self.axes[k].size for k in part) for part in self.places)
 
     @property
@@ -144,18 +145,19 @@ class NoisyMarginalsMechanism(Mechanism):
         if self.zeros and np.any(whole[~self.possible]):
             raise InvalidInput(
                 f"counts has records in a structural zero, one of {len(self.zeros)} cells where "
-                "the mechanism says that none can be; correct them by a public rule, or allow it"
+                "the mechanism says that none can be; correct them by a public rule, or take the "
+                "cell out of zeros"
             )
         return sums_over(whole, self.places)
 
     def tables(self, output: Any) -> list[NDArray[Any]]:
-        """Split a released output into one array a marginal."""
+        """Split a released output into one array for each marginal."""
         ends = np.cumsum([math.prod(shape) for shape in self.shapes])
         parts = np.split(np.asarray(output), ends[:-1])
         return [part.reshape(shape) for part, shape in zip(parts, self.shapes, strict=True)]
 
     def relation(self, neighbours: Any = None) -> Neighbours:
-        """Return the relation that a promise is asked under, one of records; else raise."""
+        """Return the neighbouring relation asked for, one of records; else raise InvalidInput."""
         relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
         check_unshown(relation, self.n)
         self._of(relation)  # which there may be none of
@@ -167,17 +169,17 @@ class NoisyMarginalsMechanism(Mechanism):
         return made
 
     def rho(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> float | None:
-        """The zCDP parameter of `copies` copies, of Gaussian noise."""
+        """The zCDP parameter of `copies` copies of Gaussian noise; None for Laplace."""
         known: float | None = self._asked(neighbours).rho(copies=copies)
         return known
 
     @property
     def source(self) -> str:
-        """Where its promise is proved."""
+        """The proof or publication that its promise rests on."""
         return f"bayesdp.mechanisms.counts.noisy_marginals; {_LAWS[self.noise].source}"
 
     def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
-        """Assumptions of the promise: the noise's, but the first, that the sensitivity is told."""
+        """Assumptions of the promise: the noise's, except for the sensitivity, proved here."""
         notes = list(self._of(relation).assumptions(relation)[1:])
         if self.n is not None:
             notes.insert(1, PUBLIC_N)
@@ -189,7 +191,7 @@ class NoisyMarginalsMechanism(Mechanism):
         return statistic
 
     def check_statistics(self, statistic: Any) -> Any:
-        """The counts that get noise, of one statistic or several along first axes; else raise."""
+        """Return the counts that get noise, of one or several statistics, or raise."""
         return self._of(self.neighbours).check_statistics(self._noisy(statistic, "statistic"))
 
     def draw(self, statistic: Any, copies: int) -> NDArray[np.int64]:
@@ -208,16 +210,16 @@ class NoisyMarginalsMechanism(Mechanism):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """Noisy counts of a table's marginals."""
+        """View of noisy counts of a table's marginals."""
         cell = self._of(self.neighbours).cell
         about = self.axes, self.possible, self.marginals, self.places
         records = RecordsView("bdp.synthesizers.LogLinearSynthesizer.records(release, size)")
         return MarginalsView(*about, self.statistic, cell), records
 
     def pairs(self) -> list[tuple[Any, Any]]:
-        """Pairs with a record in the first possible cell, and none or one that is far from it.
+        """Pairs of one record in the first possible cell, and none, or one far from it.
 
-        Elsewhere in every column, but where structural zeros forbid it.
+        The far record differs in every column, unless structural zeros forbid it.
         """
         cells = np.argwhere(self.possible)
         apart = [np.any(cells[:, part] != cells[0, part], axis=1) for part in self.places]

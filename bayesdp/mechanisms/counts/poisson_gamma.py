@@ -1,23 +1,22 @@
 r"""The Poisson-gamma mechanism: synthetic counts of events by area (Quick 2021).
 
-Area i has x_i events where e_i were expected, a public number: its population times a national
+Area i has x_i events where e_i were expected; e_i is public: the area's population times a national
 rate, say. The model is x_i ~ Poisson(theta_i), theta_i ~ Gamma(a_i, a_i / e_i), with mean e_i and
-the weight of a_i events, so the posterior is Gamma(a_i + x_i, a_i / e_i + 1), and a copy's
-z_i ~ Poisson(theta_i) is negative binomial, with a_i + x_i and p_i = e_i / (a_i + 2 e_i). Where a
-copy has a fixed total, it is those counts given their sum.
+the weight of a_i events, so the posterior is Gamma(a_i + x_i, a_i / e_i + 1), and a copy's z_i ~
+Poisson(theta_i) is negative binomial, with a_i + x_i and p_i = e_i / (a_i + 2 e_i). Where a copy
+has a fixed total, it is those counts given their sum.
 
 One may instead draw a multinomial with probabilities in proportion to one draw of the theta_i.
 With a_i in proportion to e_i both are Dirichlet-multinomial; otherwise that law has no closed form,
 and the one here has.
 
-An area with e_i = 0, where nobody lives, is a structural zero: theta_i is 0, and so are x_i for all
-data and z_i, whatever is known of it. No event moves there, so all that is proved is about the
-other areas.
+An area with e_i = 0, where nobody lives, is a structural zero: theta_i is 0, and so are z_i and,
+for all data, x_i. No event moves there, so all proofs are about the other areas.
 
 What it costs
 -------------
 Before any conditioning, z_i ~ NB(r_i, p_i) with r_i = a_i + x_i and a_i >= 1; let q_i = 1 - p_i.
-An event more in area i multiplies the probability of z_i by X = (r_i + z_i) q_i / r_i.
+One more event in area i multiplies the probability of z_i by X = (r_i + z_i) q_i / r_i.
 
 A fixed total m
 ---------------
@@ -46,7 +45,7 @@ max(log(1 + m / min a), log max Q(a)), as a supremum.
 
 No fixed total
 --------------
-X is unbounded: **no prior gives a pure epsilon**. But an event less multiplies by
+X is unbounded: **no prior gives a pure epsilon**. But one event less multiplies by
 1 / X <= 1 / q_i = (a_i + 2 e_i) / (a_i + e_i) < 2. And NB(r + s, p) is NB(r, p) plus noise that
 doesn't know of the event, so both divergences decrease in r and the worst has no other event in
 its area: for add/remove-one, with NB(a_i + 1, p_i) and NB(a_i, p_i),
@@ -116,7 +115,7 @@ NO_EVENTS = Integer(lambda ends, times: (0, 0), lambda x: np.where(x == 0, 0.0, 
 
 @dataclass(frozen=True, slots=True)
 class PoissonGammaMechanism(Mechanism):
-    """Release z_i ~ NB(prior_i + x_i, e_i / (prior_i + 2 e_i)), or these given their sum.
+    """Release z_i ~ NB(prior_i + x_i, e_i / (prior_i + 2 e_i)), possibly given their sum.
 
     Parameters
     ----------
@@ -127,11 +126,11 @@ class PoissonGammaMechanism(Mechanism):
         The areas' expected counts e_i, two or more of them positive; 0 in an area where, by a
         public rule, no event can be. Public.
     prior : float or sequence of float
-        Shapes of the gamma priors, at least 1: how many events each weighs; 0 where no event can
-        be. Public.
+        Shapes of the gamma priors, at least 1, in events: one number, or one for each area, 0 where
+        no event can be. Public.
     total : int or None
-        Number of events of a copy, where it is fixed: a public number. None leaves it random, which
-        has no pure epsilon.
+        Number of events of a copy, where it is fixed. Public. None leaves it random; then there is
+        no pure epsilon.
     areas : sequence of labels, optional
         The areas' names. Public.
 
@@ -169,10 +168,10 @@ class PoissonGammaMechanism(Mechanism):
         proportions: Any = None,
         areas: Sequence[Any] | None = None,
     ) -> PoissonGammaMechanism:
-        """The mechanism with the weakest prior whose `copies` copies keep (epsilon, delta).
+        """Make the mechanism with the weakest prior whose `copies` copies keep (epsilon, delta).
 
-        The same prior in every possible area, or in those `proportions`, and never below 1. On the
-        safe side: that the promise is kept is certain, that no smaller prior would do is not.
+        The prior is the same in every possible area, or in proportion to `proportions`, and never
+        below 1. The promise is certainly kept, but a smaller prior might keep it too.
         """
         epsilon, delta = check_epsilon(epsilon), check_delta(delta)
         share, free = epsilon / check_at_least_one("copies", copies), total is None
@@ -205,7 +204,7 @@ class PoissonGammaMechanism(Mechanism):
         if not cost(most) <= (delta / copies if free else share):
             raise InvalidInput(
                 f"no prior up to {_FURTHEST:.0e} events keeps epsilon = {epsilon} with "
-                f"delta = {delta}: ask for more of either"
+                f"delta = {delta}: ask for a larger epsilon or delta"
             )
         target = delta / copies * (1 - 1e-9) if free else share
         least = smallest_satisfying(cost, target, start=10.0, least=1.0, largest=most)
@@ -238,7 +237,7 @@ class PoissonGammaMechanism(Mechanism):
         return np.asarray(expected / (self.shape + 2 * expected))
 
     def relation(self, neighbours: Any = None) -> Neighbours:
-        """Return the relation that a promise is asked under, one of records; else raise."""
+        """Return the neighbouring relation asked for, one of records; else raise InvalidInput."""
         relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
         check_relation(relation, self.n)
         return relation
@@ -246,8 +245,8 @@ class PoissonGammaMechanism(Mechanism):
     def profile(self, neighbours: Neighbours | None = None, *, copies: int = 1) -> Profile:
         """The privacy profile of `copies` copies.
 
-        Tight of one under add/remove-one where the total is random; with a fixed total, what the
-        pure epsilon implies.
+        It is tight for one copy under add/remove-one where the total is random; with a fixed total,
+        it is what the pure epsilon implies.
         """
         copies, relation = check_at_least_one("copies", copies), self.relation(neighbours)
         if self.total is None:
@@ -279,13 +278,13 @@ class PoissonGammaMechanism(Mechanism):
         return dataclasses.replace(added, epsilon=epsilon, delta=0.0, assumptions=told)
 
     def check_statistic(self, statistic: Any) -> NDArray[np.int64]:
-        """The counts as an array if they are one table's, else raise without showing them."""
+        """Return one table's counts as an array, or raise InvalidInput without showing them."""
         counts = self.check_statistics(statistic)
         check_one_statistic(counts.shape, (len(self.expected),))
         return counts
 
     def check_statistics(self, statistic: Any) -> NDArray[np.int64]:
-        """The counts of one table or several, shape (..., areas), else raise without showing."""
+        """Return the counts of one or several tables, shape (..., areas), or raise InvalidInput."""
         return check_cell_counts(statistic, len(self.expected), self.n, self._zeros)
 
     def draw(self, statistic: NDArray[np.int64], copies: int) -> NDArray[np.int64]:
@@ -321,7 +320,7 @@ class PoissonGammaMechanism(Mechanism):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """The law of each area's copies given its events; tied together by a fixed total."""
+        """Views of each area's counts given its events; a fixed total ties areas together."""
         if self.total is None:
             k = len(self.expected)
             return (IntegersView((k,), self._each, complete=True),)
@@ -339,7 +338,7 @@ class PoissonGammaMechanism(Mechanism):
         return laws
 
     def pairs(self) -> list[tuple[Any, Any]]:
-        """Pairs with one event in each of the areas that decide epsilon; or no event, and one."""
+        """Pairs of one event in either of the areas that decide epsilon, or of no event and one."""
         return [
             (tuple(one.tolist()), tuple(other.tolist()))
             for one, other in (map(self._everywhere, pair) for pair in worst_pairs(self))
@@ -391,7 +390,8 @@ def check_fields(made: PoissonGammaMechanism) -> dict[str, Any]:
         areas = Axis("area", categories=tuple(areas)).categories
         if len(areas or ()) != len(expected):
             raise InvalidInput(
-                f"areas has {len(areas or ())} names, but expected is of {len(expected)} areas"
+                f"areas has {len(areas or ())} names, but expected has {len(expected)} areas; give "
+                "one name for each"
             )
     return {
         "n": None if made.n is None else check_at_least_one("n", made.n, "or None if confidential"),
@@ -464,7 +464,7 @@ def free_profile(mechanism: PoissonGammaMechanism, relation: Neighbours) -> Prof
 
 
 def worst_areas(a: NDArray[np.float64], p: NDArray[np.float64]) -> list[tuple[float, float]]:
-    """The pairs (a, p) of which no other has as small an a and as large a p."""
+    """Keep the pairs (a, p) for which no other has as small an a and as large a p."""
     order = np.lexsort((-p, a))
     a, p = a[order], p[order]
     best = np.maximum.accumulate(np.concatenate([[0.0], p[:-1]]))

@@ -1,4 +1,4 @@
-"""Randomized response: every record is answered on its own, truly or not.
+"""Randomized response: every record is answered independently, truly or not.
 
 A record of category i is released as category j with probability Pr[j | i], one row of a public
 matrix (Warner 1965; several categories: Kairouz, Oh and Viswanath 2016). No one needs to be
@@ -60,7 +60,8 @@ class RandomizedResponseMechanism(Mechanism):
     ----------
     weights : tuple of tuples of int
         k rows of k weights, at least 0; row i is the law of the answer of category i. Each row
-        sums to between 1 and 2^62. Public. See `binary`, `kary` and `of` for other ways to say it.
+        sums to between 1 and 2^62. Public. `binary`, `kary` and `of` make the mechanism from an
+        epsilon or from probabilities.
     n : int
         Number of records, at least 1. Public.
 
@@ -95,26 +96,29 @@ class RandomizedResponseMechanism(Mechanism):
 
     @classmethod
     def binary(cls, epsilon: float, n: int = 1) -> RandomizedResponseMechanism:
-        """Make the response of two categories, truth exp(epsilon) times as likely as the other."""
+        """Make the response of two categories, truth exp(epsilon) times as likely as a lie."""
         return cls.calibrate(epsilon=epsilon, n=n)
 
     @classmethod
     def kary(cls, epsilon: float, k: int, n: int = 1) -> RandomizedResponseMechanism:
-        """Make the response of k categories, truth exp(epsilon) times as likely as any other."""
+        """Make the response of k categories, truth exp(epsilon) times as likely as any lie."""
         return cls.calibrate(epsilon=epsilon, categories=k, n=n)
 
     @classmethod
     def calibrate(
         cls, *, epsilon: float, categories: int = 2, n: int = 1, copies: int = 1
     ) -> RandomizedResponseMechanism:
-        """The symmetric response whose `copies` copies cost at most `epsilon`.
+        """Make the symmetric response whose `copies` copies cost at most `epsilon`.
 
         The odds of the truth against any other answer are exp(epsilon / copies), rounded down by
         less than one part in 2^60, or 2^62 where they would exceed it.
         """
         categories = check_at_least_one("categories", categories)
         if categories < 2:
-            raise InvalidInput("categories is 1; a record of one category needs no release")
+            raise InvalidInput(
+                "categories is 1; it must be at least 2, since a record of one category needs no "
+                "release"
+            )
         epsilon, copies = check_epsilon(epsilon), check_at_least_one("copies", copies)
         share = epsilon / copies
         while True:
@@ -149,7 +153,7 @@ class RandomizedResponseMechanism(Mechanism):
         return response_matrix.probabilities_of(self.weights)
 
     def relation(self, neighbours: Any = None) -> Neighbours:
-        """Return replace-one, the relation that a promise is under; raise if another is asked."""
+        """Return replace-one, the only relation of its promise; raise if another is asked for."""
         if neighbours is not None and check_neighbours(neighbours) is not Neighbours.REPLACE_ONE:
             raise InvalidInput(
                 f"neighbours is {quoted(neighbours)}, but every record's answer is released, so "
@@ -158,7 +162,7 @@ class RandomizedResponseMechanism(Mechanism):
         return Neighbours.REPLACE_ONE
 
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
-        """The privacy profile of `copies` copies: tight of one, else by basic composition."""
+        """The privacy profile of `copies` copies: tight for one, else by basic composition."""
         self.relation(neighbours)
         one, copies = response_matrix.profile(self.weights), check_at_least_one("copies", copies)
         if copies == 1:
@@ -188,13 +192,13 @@ class RandomizedResponseMechanism(Mechanism):
     def draw(self, statistic: NDArray[Any], copies: int) -> NDArray[Any]:
         """Randomise every record, exactly, from the secure generator.
 
-        Of shape (copies, ..., n) and type int8, or int64 for more than 128 categories.
+        Answers have shape (copies, ..., n) and type int8, or int64 for more than 128 categories.
         """
         answers = response_matrix.answers(self.weights, statistic.ravel(), copies)
         return answers.reshape(copies, *statistic.shape)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """Log Pr[output | statistic], summed over the records; -inf for what is no category.
+        """Log Pr[output | statistic], summed over the records; -inf if an answer is no category.
 
         Both have shape (..., n), and broadcast.
         """
@@ -207,13 +211,13 @@ class RandomizedResponseMechanism(Mechanism):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """Each record's answer, given its category."""
+        """View of each record's answer, given its category."""
         return AnswersView(self.n, self.matrix), RecordsView()
 
     def pairs(self) -> list[Pair]:
-        """Pairs of one record of either of two categories, the others of category 0, for an audit.
+        """Pairs whose first record is of either of two categories, all others of category 0.
 
-        All pairs of categories, but those that only relabel the answers of another pair.
+        All pairs of categories are there except those that only relabel another's answers.
         """
         others = [0] * (self.n - 1)
         return [

@@ -1,6 +1,6 @@
 """Matrices of response probabilities, as integer weights: row i is the law of category i's answer.
 
-Weight w_ij over the sum of row i is Pr[j | i], exactly: nothing is rounded but what is shown.
+Weight w_ij over the sum of row i is Pr[j | i], exactly: only what is shown is rounded.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _matrix(probabilities: Any) -> list[list[Fraction]]:
 
 
 def weights_within(epsilon: float, categories: int) -> Weights:
-    """Integer weights of truth and every other answer, with a ratio up to exp(epsilon), nearly it.
+    """Integer weights of the truth and of every other answer, whose ratio is at most exp(epsilon).
 
     b = floor(2^62 / (exp(epsilon) + k - 1)) and a = floor(b exp(epsilon)), from a lower bound on
     exp(epsilon); above epsilon = 43, b = 1 and a is the largest there is.
@@ -125,7 +125,7 @@ def pure_epsilon(weights: Weights) -> float:
 
 
 def log_up(ratio: Fraction) -> float:
-    """The smallest float known to be no less than log(ratio), for a ratio at least 1.
+    """Return the smallest float known to be at least log(ratio), for a ratio of at least 1.
 
     Decimal's logarithm is correctly rounded, so within one unit of its 80 digits.
     """
@@ -156,10 +156,10 @@ def profile(weights: Weights) -> Profile:
 
 
 def _divergence(p: NDArray[np.float64], epsilon: float) -> float:
-    """Largest sum over j of (p_ij - exp(epsilon) p_i'j)^+, right but in the last digit, or above.
+    """Largest sum over j of (p_ij - exp(epsilon) p_i'j)^+, at most a rounding error too large.
 
-    Taken at an epsilon smaller by more than the error of a log ratio, since it decreases: near
-    the pure epsilon its terms are differences of nearly equal numbers.
+    It is evaluated at an epsilon smaller by more than the error of a log ratio, as it decreases in
+    epsilon: near the pure epsilon its terms are differences of nearly equal numbers.
     """
     with np.errstate(divide="ignore"):
         log_p = np.log(p)
@@ -181,16 +181,18 @@ def check_records(statistic: Any, k: int, n: int) -> NDArray[Any]:
             f"n = {n} records, integers, along its last axis"
         )
     if np.any((records < 0) | (records >= k)):
-        raise InvalidInput(f"the statistic has records outside 0..{k - 1}: recode them")
+        raise InvalidInput(
+            f"the statistic has records outside 0..{k - 1}; recode them as integers from 0"
+        )
     return records
 
 
 @lru_cache(maxsize=64)
 def unlike_rows(weights: Weights) -> tuple[tuple[int, int], ...]:
-    """List all pairs of different rows, one of each kind.
+    """List pairs of different rows, one of each kind.
 
     Pairs of one kind are the same up to their order and the order of the answers, and have the
-    same divergences. Where all rows are alike, one pair.
+    same divergences. Where all rows are alike, a single pair is listed.
     """
     rows = _fractions(weights)
     kinds: dict[Any, tuple[int, int]] = {}

@@ -15,7 +15,7 @@ from bayesdp.mechanisms.draws.beta_binomial import LARGEST_SIZE
 
 
 def check_size(size: Any, name: str = "size") -> int:
-    """Return a copy's number of records if exact draws can be made of it, else raise."""
+    """Return a copy's number of records if it can be drawn exactly, else raise InvalidInput."""
     checked = check_at_least_one(name, size)
     if checked > LARGEST_SIZE:
         raise InvalidInput(f"{name} is {checked}; a copy has at most {LARGEST_SIZE:,} records")
@@ -46,7 +46,7 @@ def check_zeros(zeros: Any, cells: int) -> tuple[int, ...]:
 def check_prior(
     prior: Any, cells: int, zeros: Sequence[int], name: str = "prior"
 ) -> float | tuple[float, ...]:
-    """Return the prior as a float or as one a cell, 0 in the structural zeros, else raise."""
+    """Return the prior as one float, or one for each cell, 0 in structural zeros; else raise."""
     if is_number(prior):
         if 0 < prior < np.inf:
             return float(prior)
@@ -78,10 +78,10 @@ def check_cell_counts(
             f"counts of the {cells} cells, integers of shape (..., {cells})"
         )
     if np.any(counts < 0):
-        raise InvalidInput("the statistic has counts below 0")
+        raise InvalidInput("the statistic has counts below 0; counts must be at least 0")
     if n is not None and np.any(counts.sum(axis=-1) != n):
         raise InvalidInput(
-            f"the statistic counts another number of records than the mechanism's n = {n}"
+            f"the statistic has another number of records than the mechanism's n = {n}"
         )
     if len(zeros) and np.any(counts[..., list(zeros)]):
         raise InvalidInput(

@@ -1,4 +1,4 @@
-r"""Exact Bernoulli draws with a float's probability or exp(-gamma), from which samplers are made.
+r"""Exact Bernoulli draws with probability a float or exp(-gamma), on which samplers are built.
 
 A float is a binary fraction, so a uniform U is compared with it bit by bit, 64 at a time.
 

@@ -5,7 +5,7 @@ The law f(k) of BetaBinomial(m, a, b) is in proportion to
     Gamma(a + k) Gamma(b + m - k) / (k! (m - k)!).
 
 Where a, b >= 1 it is log-concave, since (m - k) (a + k) / ((k + 1) (b + m - k - 1)) decreases in
-k, and `bayesdp.mechanisms.draws.log_concave` does it.
+k, and `bayesdp.mechanisms.draws.log_concave` draws from it.
 
 Where a < 1, think of Polya's urn: the first unit of the first colour is drawn at T, with
 
@@ -48,7 +48,7 @@ def beta_binomial_draws(size: Integers, a: Floats, b: Floats, exact: Parameters)
     Parameters
     ----------
     size : ndarray of int64, shape (count,)
-        From 0 to `LARGEST_SIZE`.
+        Number of trials, from 0 to `LARGEST_SIZE`.
     a, b : ndarray, shape (count,)
         Positive; `exact` to a few units in the last place.
     exact : callable
@@ -123,7 +123,7 @@ def _mode(size: Integers, a: Floats, b: Floats) -> Integers:
 
 
 def _first_success(size: Integers, a: Floats, b: Floats, exact: Parameters) -> Integers:
-    """Draw when the first unit of the colour that starts with a comes; size + 1 where never."""
+    """Draw the time of the first unit of the colour that starts with a; size + 1 if never."""
     words = random_words(size.size)
     low, high = np.zeros_like(size), size + 1  # T > low, T <= high
     unsure = np.zeros(size.size, dtype=bool)

@@ -28,7 +28,8 @@ def multinomial_draws(
     counts : ndarray of int, shape (..., k)
         The confidential counts.
     prior : sequence of k Fractions
-        With powers of two below. A negative sum prior_i + counts_i counts as 0; some is positive.
+        Fractions whose denominators are powers of two. A negative sum prior_i + counts_i counts as
+        0; at least one must be positive.
     size : int
         Records per draw.
 

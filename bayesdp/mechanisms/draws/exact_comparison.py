@@ -24,12 +24,12 @@ Bools = NDArray[np.bool_]
 
 
 def below_probability(log_p: Floats, exactly: Callable[[int], Callable[[], Any]]) -> Bools:
-    """Draw independent booleans, element i true with probability exp of its logarithm, exactly.
+    """Draw independent booleans, element i true with probability exp(log_p[i]), exactly.
 
     Parameters
     ----------
     log_p : ndarray, shape (count,)
-        At most 0, with an error below 2^-31.
+        Logarithms of the probabilities, at most 0, with an error below 2^-31.
     exactly : callable
         For element i, a function of no argument that gives an interval around the logarithm in
         mpmath's interval arithmetic at its present precision.
@@ -42,7 +42,7 @@ def below_probability(log_p: Floats, exactly: Callable[[int], Callable[[], Any]]
 
 
 def compared(words: NDArray[np.uint64], log_p: Floats) -> tuple[Bools, Bools]:
-    """Compare U with p: where U < p for sure, and where 64 bits and a float can't tell."""
+    """Compare U with p: where U < p for certain, and where 64 bits and a float don't decide."""
     p, u = np.exp(log_p), words * 2.0**-64
     # The sum covers the rounding of u too.
     true = u + 2.0**-52 * u + 2.0**-63 <= p * (1 - SLACK)

@@ -61,8 +61,8 @@ def discrete_laplace(scale: Fraction, count: int) -> Integers:
 def discrete_gaussian(scale: Fraction, count: int) -> Integers:
     """Draw `count` independent integers with Pr[k] proportional to exp(-k^2 / (2 scale^2)).
 
-    A discrete Laplace k of scale t = floor(scale) + 1, kept with probability
-    exp(-(|k| - scale^2 / t)^2 / (2 scale^2)), for about 3 of 4.
+    A discrete Laplace k of scale t = floor(scale) + 1 is kept with probability exp(-(|k| - scale^2
+    / t)^2 / (2 scale^2)); about 3 of 4 are.
 
     Parameters
     ----------

@@ -41,13 +41,13 @@ def log_concave_draws(
     Parameters
     ----------
     log_law : callable
-        Of integers k and places i, arrays of one shape: log f_i(k), up to a constant of i, with an
-        error below 2^-32.
+        Function of integers k and places i, arrays of one shape: log f_i(k), up to a constant that
+        depends on i, with an error below 2^-32.
     log_ratio : callable
-        Of a place i and an integer k: an interval around log(f_i(k) / f_i(mode[i])) in mpmath's
-        interval arithmetic at its present precision; called for few.
+        Function of a place i and an integer k: an interval around log(f_i(k) / f_i(mode[i])) in
+        mpmath's interval arithmetic at its present precision; called for few elements.
     mode : ndarray of int64, shape (count,)
-        Where the laws are largest, or nearly so.
+        Modes of the laws, or nearly so.
     largest : ndarray of int64, shape (count,)
         The ends of their supports; below 2^62.
     curvature : ndarray, shape (count,)

@@ -1,10 +1,10 @@
 r"""Exact negative binomial draws, alone or given their sum.
 
 NB(r, p) has f(k) in proportion to Gamma(r + k) p^k / k!, and is log-concave where r >= 1, so
-`bayesdp.mechanisms.draws.log_concave` does it. Independent draws given their sum m keep that law if
-every p is multiplied by one t > 0. So t is chosen such that m is the mean of the sum, all draws
-but the widest are made, and the widest is set to what is left, k, with probability
-c f(k) / f(mode): rejection by a proper bound, and what is kept has the conditional law.
+`bayesdp.mechanisms.draws.log_concave` draws from it. Independent draws given their sum m keep that
+law if every p is multiplied by one t > 0. So t is chosen such that m is the mean of the sum, all
+draws but the widest are made, and the widest is set to what is left, k, with probability c f(k) /
+f(mode): rejection by a proper bound, and what is kept has the conditional law.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def negative_binomial_draws(r: Floats, p: Floats, exact: Parameters) -> Integers
     Parameters
     ----------
     r : ndarray, shape (count,)
-        At least 1; `exact` to a few units in the last place, as `p`.
+        Sizes, at least 1; like `p`, right to a few units in the last place.
     p : ndarray, shape (count,)
-        In (0, 1): the mean is r p / (1 - p).
+        Probabilities in (0, 1): the mean is r p / (1 - p).
     exact : callable
         The parameters of element i as Fractions; called for few elements.
 
@@ -60,7 +60,7 @@ def negative_binomial_draws(r: Floats, p: Floats, exact: Parameters) -> Integers
 
 
 def draws_of_a_sum(r: Floats, p: Floats, exact: Parameters, total: int, copies: int) -> Integers:
-    """Draw NB(r[i], p[i]) given that their sum is `total`, independent copies of it, exactly.
+    """Draw independent copies of NB(r[i], p[i]) given that their sum is `total`, exactly.
 
     Returns
     -------

@@ -35,18 +35,17 @@ def polya_urn(
 
 
 def polya_urns(counts: NDArray[Any], prior: Sequence[float], size: int) -> NDArray[np.int64]:
-    """Draw DirichletMultinomial(size, prior + counts), exactly: a colour a category.
+    """Draw DirichletMultinomial(size, prior + counts), exactly: one colour for each category.
 
     An urn starts with prior[i] + counts[i] units of colour i, T in all; each of `size` draws
     returns its ball with one unit more of its colour. The numbers of draws of the colours are
     Dirichlet-multinomial, beta-binomial for two (Johnson and Kotz 1977). A float is a fraction
-    with a power of two below, so everything is counted in units of 1 / s for one power of two
-    s, and draw t picks a uniform integer below s (T + t): no probability is ever rounded.
+    whose denominator is a power of two, so everything is counted in units of 1 / s for one power of
+    two s, and draw t picks a uniform integer below s (T + t): no probability is ever rounded.
 
-    A pick below s T is an original ball and settles its colour; any other is a unit that draw
-    j < t has put in, and takes the colour of j. So all picks of a block of draws are made at
-    once, and then these references are followed in rounds, each of which doubles the length of
-    the path followed.
+    A pick below s T is an original ball and settles its colour; any other is a unit added by some
+    draw j < t, and takes its colour. So all picks of a block of draws are made at once, and then
+    these references are followed in rounds, each of which doubles the length of the path followed.
 
     Parameters
     ----------
@@ -74,10 +73,10 @@ def polya_urns(counts: NDArray[Any], prior: Sequence[float], size: int) -> NDArr
 def scaled_edges(
     counts: NDArray[Any], prior: Sequence[Fraction], room: int = 0
 ) -> tuple[NDArray[Any], int]:
-    """Cumulative sums of max(0, prior + counts), in units that make them integers; units in one.
+    """Cumulative sums of max(0, prior + counts), in integer units, and the units in one.
 
-    Shape of `counts`, cumulative along the last axis. 64-bit integers where the last, with `room`
-    added, fits; else Python's.
+    The sums have the shape of `counts` and run along the last axis. They are 64-bit integers where
+    the last, with `room` added, fits; else Python's.
     """
     scale = max(value.denominator for value in prior)
     most = int(counts.sum(axis=-1).max(initial=0))
@@ -96,7 +95,7 @@ def colour_of(picks: NDArray[Any], edges: NDArray[Any]) -> NDArray[Any]:
     ----------
     picks : ndarray, shape (rows, draws)
     edges : ndarray, shape (rows, k)
-        Cumulative, as of `scaled_edges`.
+        Cumulative sums, as from `scaled_edges`.
     """
     kind = np.min_scalar_type(edges.shape[-1] - 1)
     colour = np.asarray(picks >= edges[:, :1]).astype(kind)

@@ -32,12 +32,12 @@ _BLOCK = 1 << 20  # successes drawn at once, to bound memory
 
 
 def successes(trials: int, p: float) -> NDArray[np.int64]:
-    """Draw the places, from 0 and rising, of the successes among independent trials.
+    """Draw the places of the successes among independent trials, from 0, in ascending order.
 
     Parameters
     ----------
     trials : int
-        From 0 to 2^61.
+        Number of trials, from 0 to 2^61.
     p : float
         Probability of a success, strictly between 0 and 1, taken as the binary fraction it is.
 
@@ -60,7 +60,7 @@ def successes(trials: int, p: float) -> NDArray[np.int64]:
 
 
 def _failures(count: int, p: float, most: int) -> NDArray[np.int64]:
-    """Draw failures before the next success, `count` times; if `most` or more, any such number."""
+    """Draw numbers of failures before a success, `count` times; at least `most` if beyond it."""
     words = random_words(count)
     cap = math.nextafter(float(most), math.inf)
     rate = -math.log1p(-p)

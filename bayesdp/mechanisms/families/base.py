@@ -29,11 +29,11 @@ class Number:
     ----------
     name : str
     sensitivity : float
-        How far it is apart for two neighbours, at most, as it is computed.
+        Largest difference between neighbours of the number as it is computed.
     low, high : float or None
-        Its range for any records; None where there is no end.
+        Range of the number for any records; None for an open end.
     whole : bool
-        Whether it is an integer.
+        Whether the number is an integer.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Sums:
     n : int
         The number of records.
     totals : tuple of int
-        What they are sums of is the family's affair. Confidential.
+        Sums of functions of a record, which the family defines. Confidential.
     """
 
     n: int
@@ -72,7 +72,7 @@ class Sums:
 
 
 class NoisyStatistic(Protocol):
-    """Protocol of copies drawn given a noisy statistic, a mechanism's or as its view has them."""
+    """Protocol of the parameters of copies drawn given a noisy statistic."""
 
     @property
     def n(self) -> int | None:
@@ -92,11 +92,10 @@ class NoisyStatistic(Protocol):
 
 
 class Family(Protocol):
-    """A model of records: prior, sufficient statistic, and what one record moves of it.
+    """A model of records: prior, sufficient statistic, and how far one record moves it.
 
-    Where `n` is an argument, it is the number of records where that is public, and then a
-    neighbour has another record in one's place; None where it is confidential, and then a
-    neighbour has one record more or less.
+    An argument `n` is the number of records where it is public, and neighbours then replace one
+    record; None where it is confidential, and neighbours then have one record more or less.
     """
 
     @property
@@ -104,7 +103,7 @@ class Family(Protocol):
         """Name of the family in a manifest."""
 
     def __hash__(self) -> int:
-        """A family is a frozen value."""
+        """Hash of the family, which is a frozen value."""
 
     def sums(self, records: Any, *, clip: bool = False) -> Sums:
         """Sum over one batch of records, which may be empty.
@@ -120,25 +119,25 @@ class Family(Protocol):
         """Compute the sufficient statistic from the sums over all records."""
 
     def numbers(self, n: int | None) -> tuple[Number, ...]:
-        """Sensitivities and ranges of the numbers that the statistic is made of."""
+        """Numbers that make up the statistic, with their sensitivities and ranges."""
 
     def together(self, n: int | None) -> int:
-        """Bound how many of the numbers one record moves by their sensitivity at once."""
+        """Bound how many of the numbers one record can move by their full sensitivity at once."""
 
     def vector(self, statistic: Any, n: int | None) -> NDArray[Any]:
-        """Return the numbers along the last axis, or raise InvalidInput that doesn't show them."""
+        """Return the numbers along the last axis, or raise InvalidInput without showing them."""
 
     def draw(self, noisy: NDArray[Any], mechanism: NoisyStatistic) -> NDArray[Any]:
         """Draw copies from noisy numbers: post-processing, from the generator of releases."""
 
     def logp(self, output: Any, statistic: Any, mechanism: NoisyStatistic) -> Floats:
-        """The law of a copy given the statistic, or InvalidInput where it is intractable."""
+        """Log-law of a copy given the statistic; InvalidInput where it is intractable."""
 
     def pairs(self, n: int | None) -> list[tuple[Any, Any]]:
-        """Neighbouring statistics, as far apart as they can be."""
+        """Pairs of neighbouring statistics, as far apart as possible."""
 
     def space(self, size: int) -> OutputSpace:
-        """The copies of `size` records that there may be."""
+        """The output space of copies of `size` records."""
 
 
 @runtime_checkable
@@ -146,28 +145,28 @@ class JointMoves(Protocol):
     """Protocol of a family with a joint bound on one record's moves of its numbers."""
 
     def joint(self, rates: Sequence[Fraction], n: int | None) -> Fraction:
-        """Bound the sum of rates[i] times the move of number i, for any two neighbours."""
+        """Bound the sum over i of rates[i] times the move of number i, for any two neighbours."""
 
     def joint_length(self, rates: Sequence[Fraction], n: int | None) -> float:
-        """Bound the root of the sum of squares of rates[i] times moves; inf if unknown."""
+        """Bound the L2 norm of rates[i] times the move of number i; inf if unknown."""
 
 
 def sums_of(family: Family, data: Any, *, clip: bool = False, empty: bool = False) -> Sums:
-    """Sum over records in memory, or over batches as an iterator or a scan yields them.
+    """Sum over records in memory, or over batches yielded by an iterator or a scan.
 
     Raises
     ------
     InvalidInput
-        As `Family.sums`; or if there is no record at all, unless that is `empty`, allowed.
+        As for `Family.sums`; or if there are no records, unless `empty` allows it.
     """
     none = np.empty(0) if empty else None
     return added_up(data, lambda batch: family.sums(batch, clip=clip), none)
 
 
 def added_up(data: Any, sums: Callable[[Any], Sums], empty: Any = None) -> Sums:
-    """Add up whatever sums a batch has; `empty` is one without records, if that is allowed.
+    """Add up the sums of batches; `empty` is a batch without records, if that is allowed.
 
-    It is where n is confidential: else the refusal would say that n is 0.
+    It must be allowed where n is confidential: a refusal would reveal that n is 0.
     """
     made: Sums | None = None
     if hasattr(data, "added"):  # a scan, whose workers may do it

@@ -1,9 +1,9 @@
 r"""Binary records: p ~ Beta(a, b), and the number of ones given p is binomial.
 
 The statistic is a `Count`. Where n is public, its number of ones is sanitised, which a replaced
-record moves by at most 1; where n is confidential, the numbers of ones and of zeros are, of
-which a record added or removed moves one alone, by 1: the two are about disjoint records. Given
-noisy numbers s and t (t = n - s where n is public), within 0 and n or above 0, a copy is
+record moves by at most 1; where n is confidential, both the numbers of ones and of zeros are, and a
+record added or removed moves only one of them, by 1: they count disjoint records. Given noisy
+numbers s and t (t = n - s where n is public), within 0 and n or above 0, a copy is
 
     p ~ Beta(a + s, b + t),    z ~ Binomial(size, p).
 """
@@ -53,7 +53,7 @@ class Bernoulli:
         object.__setattr__(self, "prior", check_prior(self.prior))
 
     def sums(self, records: Any, *, clip: bool = False) -> Sums:
-        """Count the ones; a `Count` is taken as it is. There is nothing to clip."""
+        """Count the ones; a `Count` is taken as it is. Binary records have no bounds to clip to."""
         if clip:
             raise InvalidInput("clip is True, but binary records have no bounds; leave it out")
         if not isinstance(records, Count):
@@ -74,7 +74,7 @@ class Bernoulli:
         return tuple(Number(name, 1.0, 0, None, whole=True) for name in ("ones", "zeros"))
 
     def together(self, n: int | None) -> int:
-        """Return 1: ones and zeros are about disjoint records."""
+        """Return 1: ones and zeros count disjoint records."""
         return 1
 
     def vector(self, statistic: Any, n: int | None) -> NDArray[Any]:
@@ -102,12 +102,12 @@ class Bernoulli:
         )
 
     def pairs(self, n: int | None) -> list[tuple[Count, Count]]:
-        """Pairs where a record is a one in place of a zero, at ends and between; or is added."""
+        """Pairs where a zero becomes a one, at both ends and between, or a record is added."""
         if n is None:
             alone = [(Count(0, k), Count(j, k + 1)) for k in (0, 5) for j in (0, 1)]
             return [*alone, (Count(5, 5), Count(5, 6)), (Count(5, 5), Count(6, 6))]
         return [(Count(x, n), Count(x + 1, n)) for x in sorted({0, n // 2, n - 1}) if x < n]
 
     def space(self, size: int) -> OutputSpace:
-        """Numbers of ones, beside those of records, which are shown with the ones first."""
+        """Numbers of ones, shown beside the numbers of records, ones first."""
         return ones_among(size, "value", beside=(("records", size),))

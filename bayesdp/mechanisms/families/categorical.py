@@ -1,12 +1,12 @@
 r"""Categorical records: probabilities theta ~ Dirichlet(alpha), and counts given them multinomial.
 
 The statistic is the k counts. A replaced record moves two of them by 1, and one added or removed
-moves a single one: the counts are about disjoint records. Given noisy counts s_i >= 0 a copy is
+moves a single one: the counts are of disjoint records. Given noisy counts s_i >= 0 a copy is
 
     theta ~ Dirichlet(alpha + s),    z ~ Multinomial(size, theta).
 
 Where n is public the noisy counts needn't sum to n, and are taken as they are, each within 0 and n.
-For two categories and a public n `Bernoulli` sanitises one number, and needs half the noise.
+For two categories and a public n, `Bernoulli` sanitises one number, and needs half the noise.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Categorical:
     Parameters
     ----------
     k : int
-        How many categories there are, at least 2. Public.
+        Number of categories, at least 2. Public.
     prior : sequence of k floats, optional
         alpha of the Dirichlet prior, positive; by default all 1. Public.
 
@@ -69,7 +69,7 @@ class Categorical:
         object.__setattr__(self, "prior", tuple(map(float, prior)))
 
     def sums(self, records: Any, *, clip: bool = False) -> Sums:
-        """Count the records of each category. There is nothing to clip."""
+        """Count the records of each category. Labels have no bounds to clip to."""
         if clip:
             raise InvalidInput("clip is True, but labels have no bounds; leave it out")
         if np.size(records) == 0:
@@ -126,9 +126,9 @@ class Categorical:
         return counts_law(z, counts, self.prior, mechanism.size, mechanism.parts)
 
     def pairs(self, n: int | None) -> list[tuple[Any, Any]]:
-        """Pairs where a record of the last category becomes one of the first, or is added to it.
+        """Pairs where a record moves from the last category to the first, or is added to it.
 
-        All others are in the last category, or spread over all.
+        All other records are in the last category, or spread over all categories.
         """
         others = 5 * self.k if n is None else n - 1
         spread = [others // self.k + (i < others % self.k) for i in range(self.k)]

@@ -22,7 +22,7 @@ FAMILIES = Lazy(
 
 
 def check_family(family: Any) -> Family:
-    """The family, from itself or from the mapping that a manifest holds.
+    """Return the family given, or make it from the mapping that a manifest holds.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def check_family(family: Any) -> Family:
 
 
 def check_families(given: Iterable[Any]) -> tuple[Family, ...]:
-    """The families, as `check_family` takes each; a message shows none of them."""
+    """Return the families, each checked by `check_family`; no message shows them."""
     return tuple(_checked(each, kind_of(each)) for each in given)
 
 

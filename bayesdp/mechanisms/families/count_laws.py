@@ -10,7 +10,7 @@ k counts, each with noise of its own
 ------------------------------------
 Given noisy counts s_i >= 0 the synthetic ones are Dirichlet-multinomial with alpha_i + s_i. As a
 Dirichlet vector is gamma variables over their sum, z_i are independent negative binomials, at any
-odds, given their sum. Averaged over the log odds v, with t = 1 / (1 + exp(-v)),
+odds, given their sum. Integrated over the log odds v, with t = 1 / (1 + exp(-v)),
 
     integral NB(m; A, t) dv = 1 / m,    NB(z; a, t) = Gamma(a + z) / (Gamma(a) z!) t^a (1 - t)^z,
 
@@ -19,10 +19,10 @@ dv, m the sum of the z_i. Here the noisy counts part, and can be summed out one 
 
     Pr[z | x] = m integral prod_i (sum_s Pr[s | x_i] NB(z_i; alpha_i + s, t)) dv.
 
-Each term is a beta integral in the log odds, of which the trapezoidal rule with step h has a
+Each term is a beta integral in the log odds, for which the trapezoidal rule with step h has a
 relative error of nearly 2 |Gamma(a + i u) Gamma(m - i u)| / (Gamma(a) Gamma(m)), u = 2 pi / h, with
-a = A + sum s_i (Poisson's summation formula). With h the smaller of 0.2 and 0.35 times
-sqrt(1 / m + 1 / a), that is below 1e-15 for all a and m; and the largest a has the smallest h.
+a = A + sum s_i (Poisson's summation formula). With h the smaller of 0.2 and 0.35 times sqrt(1 / m +
+1 / a), that is below 1e-15 for all a and m; and the largest a has the smallest h.
 
 Where s has no end, it is summed up to where noise is exp(-45) times some lower bound of the law:
 Pr[s | x] times the Dirichlet-multinomial probability for any one s, of which s = x and s in
@@ -66,9 +66,9 @@ def smoothed(log_f: Floats, part: Cell, most: int) -> Floats:
     log_f : ndarray, shape (..., S)
         log f(s), s = 0..S - 1; for an open range, as far as Pr[s | x] f(s) isn't negligible.
     part : Cell
-        Of integers; its bounds begin at 0.
+        Noise on integers; its bounds begin at 0.
     most : int
-        At most S - 1.
+        The largest x, at most S - 1.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def smoothed(log_f: Floats, part: Cell, most: int) -> Floats:
 
 
 def _log_mass(part: Cell, x: NDArray[np.int64]) -> Any:
-    """Log of the probability that a truncated law divides by."""
+    """Log of the normalising constant of a truncated law."""
     if part.bounding != "truncated":
         return 0.0
     high = part.ends[1]
@@ -136,7 +136,7 @@ def bernoulli_law(
 
 @lru_cache(maxsize=32)
 def _bernoulli_table(z: int, prior: tuple[float, float], size: int, part: Cell) -> Floats:
-    """Table of log Pr[z | x] for x = 0..n: kept, as an enumeration asks for it in blocks."""
+    """Table of log Pr[z | x] for x = 0..n, cached, as an enumeration asks for it in blocks."""
     n = part.ends[1] or 0
     s = np.arange(n + 1)
     table = smoothed(beta_binomial_logpmf(z, size, prior[0] + s, prior[1] + (n - s)), part, n)
@@ -202,7 +202,7 @@ def mixture_tables(
     most: int,
     rare: int = 0,
 ) -> tuple[list[Floats], float]:
-    """Tables that `counts_law` integrates over the log odds, given which the counts part.
+    """Tables that `counts_law` integrates over the log odds, given which counts are independent.
 
     Parameters
     ----------
@@ -211,9 +211,9 @@ def mixture_tables(
     size : int
     parts : sequence of k Cell
     most : int
-        The largest count to be asked for.
+        The largest count x that the tables hold.
     rare : int
-        What -log of the law is at most, where noisy counts have no end.
+        Upper bound on -log of the law, where noisy counts have no end.
 
     Returns
     -------

@@ -8,9 +8,9 @@ where g(a, c) is log Gamma(a + c) - log Gamma(a) for the log marginal likelihood
 c (2 psi(a + c) - log(a + c)) for -DIC / 2, psi the digamma function: with the deviance
 D = -2 sum c_i log theta_i, DIC is 2 E[D] - D(E[theta]) under the posterior.
 
-Either moves without bound with one record, as n grows: by log((alpha_i + c_i) / (alpha_0 + n)), or
-so. But what costs privacy is how the candidates' utilities move against each other, and that is
-bounded without clipping. For two candidates alpha and beta, a record of category i more moves the
+As n grows, one record moves either without bound: by about log((alpha_i + c_i) / (alpha_0 + n)).
+But what costs privacy is how the candidates' utilities move relative to each other, and that is
+bounded without clipping. For two candidates alpha and beta, one more record of category i moves the
 difference of u by h(alpha_i, beta_i, c_i) - h(alpha_0, beta_0, n), where
 
     h(a, b, c) = g(a, c + 1) - g(a, c) - g(b, c + 1) + g(b, c).
@@ -113,7 +113,7 @@ def choice_of(
     ----------
     families : tuple of Family
     epsilon : float
-        What one choice costs: under replace-one where n is public, else under add/remove-one.
+        Cost of one choice: under replace-one where n is public, else under add/remove-one.
     n : int or None
         The number of records, where it is public.
     criterion : {"log_marginal", "dic"}
@@ -135,7 +135,7 @@ def utilities(alphas: Floats, counts: Any, criterion: str = "log_marginal") -> F
 
 
 def furthest(alphas: Floats, *, added: bool, criterion: str = "log_marginal") -> float:
-    """Sensitivity R over all ordered pairs of candidates; shape of alphas (candidates, k)."""
+    """Sensitivity R over all ordered pairs of candidates; alphas has shape (candidates, k)."""
     moves, largest = CRITERIA[criterion].moves, 0.0
     for a, b in itertools.permutations(alphas, 2):
         each = [moves(*pair) for pair in dict.fromkeys(zip(a.tolist(), b.tolist(), strict=True))]

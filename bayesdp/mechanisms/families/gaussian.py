@@ -14,13 +14,13 @@ n records have a sum of squares (n - 1) s^2 = Q + (x - c)^2 (n - 1) / n, Q that 
     |s^2 - s'^2| = |(x - c)^2 - (x' - c)^2| / n <= w^2 / n,
 
 both attained at once by others at low, x = low and x' = high: the joint L1 sensitivity is their
-sum. Liu (section 5.3) has the same; but the largest s^2 isn't her w^2 / 4, which is its limit:
+sum. Liu (section 5.3) has the same, but her largest s^2, w^2 / 4, is only the limit:
 floor(n / 2) records at one end and the rest at the other have floor(n^2 / 4) / (n (n - 1)) w^2.
 
 Where n is confidential
 -----------------------
 With y_i the records less the middle of the bounds, the statistic is n, sum y_i and, where sd is
-unknown, sum y_i^2, which one record more moves by 1, at most w / 2, and at most w^2 / 4: all at
+unknown, sum y_i^2, which one more record moves by 1, at most w / 2, and at most w^2 / 4: all at
 once by a record at an end. The mean and the variance are computed from the noisy three, and moved
 into their ranges; a noisy n below 1 (or 2, where sd is unknown) counts as that.
 
@@ -74,7 +74,7 @@ class Gaussian:
     bounds : tuple of two floats
         (low, high) of the records, chosen without the data.
     sd : float, optional
-        Their standard deviation, where it is known; None where it is a parameter.
+        Standard deviation of the records, where it is known; None where it is a parameter.
     prior : tuple of floats, optional
         sd known: (m0, s0), mean and standard deviation of the mean's normal prior, m0 within the
         bounds; None is flat. sd unknown: (m0, k, a, b) of a normal-inverse-gamma prior; None is
@@ -148,8 +148,9 @@ class Gaussian:
             x = np.clip(x, low, high)
         if not np.all((x >= low) & (x <= high)):
             raise InvalidInput(
-                f"data has values that are no number in bounds = {self.bounds}; choose bounds "
-                "without looking at the data, and take clip=True to move what exceeds them"
+                f"data has values that aren't numbers in bounds = {self.bounds}; choose bounds "
+                "without looking at the data, and take clip=True to move values beyond a bound "
+                "to it"
             )
         u = np.clip(np.rint((x - low) / self.step), 0, self._steps).astype(np.int64)
         blocks = np.arange(0, u.size, _BLOCK)
@@ -157,7 +158,7 @@ class Gaussian:
         return Sums(int(u.size), (int(u.sum()), sum(squares)))
 
     def statistic(self, sums: Sums, *, public_n: bool) -> tuple[float, ...]:
-        """Compute mean and variance where n is public; else n, the sum, and that of squares."""
+        """Compute mean and variance where n is public; else n, the sum, and the sum of squares."""
         n, (u, v) = sums.n, sums.totals
         step, low = Fraction(self.step), Fraction(self.bounds[0])
         if public_n:
@@ -167,14 +168,14 @@ class Gaussian:
                 return (mean,)
             return mean, float(step**2 * Fraction(n * v - u * u, n * (n - 1)))
         if n > _MOST:
-            raise InvalidInput(f"data has more than {_MOST} records, the most that n=None takes")
+            raise InvalidInput(f"data has more than {_MOST} records, the most that n=None allows")
         k = self._steps  # 2 u - k, in half steps from the middle of the grid
         centred, squares = 2 * u - n * k, 4 * v - 4 * k * u + n * k * k
         numbers = (float(n), float(step / 2 * centred), float((step / 2) ** 2 * squares))
         return numbers[: 2 if self.sd is not None else 3]
 
     def numbers(self, n: int | None) -> tuple[Number, ...]:
-        """Numbers of the statistic, with what rounding adds to their sensitivities."""
+        """Numbers of the statistic; their sensitivities include rounding."""
         low, high = self.bounds
         width = Fraction(high) - Fraction(low)
         if n is None:
@@ -199,7 +200,7 @@ class Gaussian:
         return Fraction(n * n // 4, n * (n - 1)) * width**2
 
     def together(self, n: int | None) -> int:
-        """Return how many numbers there are: one record may move all of them."""
+        """Return how many numbers there are: one record can move all of them."""
         return len(self.numbers(n))
 
     def _check_n(self, n: int) -> None:
@@ -241,7 +242,7 @@ class Gaussian:
         return gaussian_law(self, output, mean, mechanism)
 
     def pairs(self, n: int | None) -> list[tuple[Any, Any]]:
-        """Pairs with all others at one end, and one record from there to the other, or added."""
+        """Pairs where one record moves between the ends, or is added, all others at one end."""
         if n is None:
             half = self._steps * self.step / 2
             shown = 2 if self.sd is not None else 3
@@ -264,5 +265,5 @@ class Gaussian:
 def _number(
     name: str, moves: Fraction, low: float | None, high: float | None, most: Fraction
 ) -> Number:
-    """A number with the error of one rounding of each neighbour, values at most `most` in size."""
+    """A number whose sensitivity includes one rounding of each neighbour's value, up to `most`."""
     return Number(name, up(moves + most / 2**52), low, high)

@@ -37,7 +37,7 @@ class NormalFamily(Protocol):
 
 
 def drawn(family: NormalFamily, noisy: NDArray[Any], mechanism: NoisyStatistic) -> Floats:
-    """Draw sorted records within the bounds, shape of the noisy numbers but the last, and size."""
+    """Draw sorted records within the bounds; `size` takes the place of the noisy numbers' axis."""
     n, mean, variance = moments(family, noisy, mechanism.n)
     rng = generator()
     if family.sd is not None:
@@ -70,9 +70,9 @@ def records_around(
 def moments(
     family: NormalFamily, noisy: NDArray[Any], public: int | None
 ) -> tuple[Floats, Floats, Floats]:
-    """Moments n, mean and variance, within their ranges, that noisy numbers stand for.
+    """Moments n, mean and variance that noisy numbers stand for, moved into their ranges.
 
-    Of a known standard deviation the variance is 0, and not used.
+    Where the standard deviation is known, the variance is 0 and isn't used.
     """
     known = family.sd is not None
     if public is not None:
@@ -91,7 +91,7 @@ def moments(
 
 
 def mean_posterior(family: NormalFamily, n: Any, mean: Any) -> tuple[Floats, Floats]:
-    """Posterior mean and standard deviation of theta, where the records' is known."""
+    """Posterior mean and standard deviation of theta, where the records' sd is known."""
     sd = float(family.sd or 0)
     precision = np.asarray(n / sd**2, dtype=np.float64)
     if family.prior is None:

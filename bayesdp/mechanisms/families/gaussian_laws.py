@@ -60,7 +60,7 @@ def gaussian_law(
 ) -> Floats:
     """Log-density of the records along the output's last axis, given the mean, where sd is known.
 
-    Vectorised over both.
+    It is vectorised over both.
     """
     sd = float(family.sd or 0)
     y = np.asarray(output, dtype=np.float64)
@@ -97,9 +97,9 @@ def likely_thetas(
     Parameters
     ----------
     family : NormalFamily
-        Of known sd.
+        A family with a known sd.
     mechanism : NoisyStatistic
-        Of public n.
+        A mechanism with a public n.
     y : ndarray, shape (copies, size)
 
     Returns
@@ -108,7 +108,7 @@ def likely_thetas(
         Where at least one copy's records aren't unlikely beside where they are likeliest, so that
         the law of a copy at statistics for which it isn't negligible needs no others.
     log_likelihoods : ndarray, shape (copies, thetas)
-        With the logarithm of the step added.
+        Log-likelihoods, with the logarithm of the step added.
     """
     records = GaussianRecords(family, mechanism.bounding, y)
     _, tau = mean_posterior(family, mechanism.n, 0.0)
@@ -155,9 +155,9 @@ def _likely(records: GaussianRecords, size: int, tau: Floats) -> tuple[Floats, F
 
 
 class GaussianRecords:
-    """Normal records, reduced to what the likelihood of theta needs of them.
+    """Normal records, reduced to what the likelihood of theta depends on.
 
-    Their sd is the family's, or one that broadcasts with theta.
+    The records' sd is the family's, or an array that broadcasts with theta.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class GaussianRecords:
         self.squares = np.sum(deviations**2, axis=-1)[..., None]
 
     def log_likelihood(self, theta: Floats) -> Floats:
-        """Log-likelihood of theta, shape of the outputs, and theta's."""
+        """Log-likelihood of theta; the outputs' axes, then theta's."""
         low, high = self.family.bounds
         away = self.mean - (theta - self.family.middle)
         logs = -(self.squares + self.count * away**2) / (2 * self.sd**2)
@@ -196,9 +196,9 @@ class Blurred:
     Parameters
     ----------
     family : NormalFamily
-        Of known sd.
+        A family with a known sd.
     mechanism : NoisyStatistic
-        Of public n.
+        A mechanism with a public n.
     mean : ndarray
         The statistic.
     """
@@ -231,13 +231,13 @@ class Blurred:
             )
 
     def at(self, sds: Floats) -> Blurred:
-        """The blurred law under a flat prior where the records have these sds, which broadcast."""
+        """Make the blurred law under a flat prior for records with these sds, which broadcast."""
         other = copy.copy(self)
         other._set_widths(sds / math.sqrt(int(self.n or 0)), 0.0, 1.0)
         return other
 
     def log_density(self, theta: Floats) -> Floats:
-        """Log-density log w, shape of the statistic and theta's."""
+        """Log-density log w; the statistic's axes, then theta's."""
         r = np.asarray((theta - self.eta) / self.kappa, dtype=np.float64)
         logs = log_smooth(self.part, self.centre, r, self.rho, self.cells) - self.log_mass
         for end, probability in zip(self.ends, self.log_ends or (), strict=False):

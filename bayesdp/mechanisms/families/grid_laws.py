@@ -33,7 +33,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
 class Copying(Protocol):
-    """Protocol of a mechanism's part on which a copy depends, given the parameter."""
+    """Protocol of the parts of a mechanism that a copy depends on, given the parameter."""
 
     @property
     def family(self) -> Family:
@@ -67,7 +67,7 @@ def copies_at(mechanism: Copying, theta: Floats) -> NDArray[Any]:
 
 
 def log_given_cell(mechanism: Copying, output: Any, edges: Floats) -> Floats:
-    """Log Pr[output | theta uniform in each cell], shape of the outputs and the cells."""
+    """Log Pr[output | theta uniform in each cell]; the outputs' axes, then the cells."""
     if isinstance(mechanism.family, Bernoulli):
         return _counts_given_cell(np.asarray(output), mechanism.size, edges)
     if isinstance(mechanism.family, Categorical):

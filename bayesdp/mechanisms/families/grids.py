@@ -71,13 +71,13 @@ class GridModel:
     ----------
     edges : ndarray, shape (bins + 1,); of triangles their corners, shape (cells, 3, 3)
     public : tuple of Fraction
-        R, one a cell.
+        R, one for each cell.
     coefficients : tuple of tuples of Fraction
-        A, one tuple a cell.
+        A, one tuple for each cell.
     origin : tuple of Fraction
-        o.
+        o, the public origin of each number.
     moves : mapping of Neighbours to vectors
-        Under which relations there are neighbours, and the extreme moves.
+        The extreme moves under each relation that neighbours can have.
     """
 
     edges: Floats
@@ -92,11 +92,11 @@ class GridModel:
         return float((self.edges[-1] - self.edges[0]) / (self.edges.size - 1))
 
     def furthest(self, relation: Neighbours) -> Fraction:
-        """Sensitivity R: the largest range over cells of d, for neighbours by a relation; exact."""
+        """Sensitivity R: the largest range of d over cells, for neighbours by a relation; exact."""
         return _furthest(self, relation)
 
     def log_weights(self, v: Any) -> Floats:
-        """Log weights u in floating point, shape of v but the last axis, and the cells."""
+        """Log weights u in floating point; the cells take the place of v's last axis."""
         away = np.asarray(v, dtype=np.float64) - np.array([float(o) for o in self.origin])
         slopes = np.array([[float(a) for a in cell] for cell in self.coefficients])
         levels = np.array([float(r) for r in self.public])
@@ -150,7 +150,7 @@ def check_grid(family: Family, grid: Any) -> tuple[float, float]:
 
 
 def default_grid(family: Family) -> tuple[float, float]:
-    """Default ends of a grid: all that a proportion can be, or a mean within the bounds."""
+    """Default ends of a grid: 0 and 1 for proportions, the records' bounds for a mean."""
     _builder(family)
     return family.bounds if isinstance(family, Gaussian) else (0.0, 1.0)
 
@@ -171,7 +171,7 @@ def grid_model(family: Family, grid: tuple[float, float], bins: int, n: int | No
     middles = (edges[:-1] + edges[1:]) / 2
     if not np.all((edges[:-1] < middles) & (middles < edges[1:])):
         raise InvalidInput(
-            f"grid is {quoted(grid)}, so narrow that {bins} cells are none; widen it"
+            f"grid is {quoted(grid)}, too narrow for {bins} cells in floating point; widen it"
         )
     return _builder(family)(family, edges, middles, n)
 

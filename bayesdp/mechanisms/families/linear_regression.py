@@ -32,9 +32,9 @@ likelihood depends on the records through the statistic alone, and the priors ar
     sigma^2 ~ InverseGamma(a, b),      (c_0, c) ~ N(m0, sigma^2 diag(k)^-1),
     Sigma ~ InverseWishart(nu, diag(psi)),    mu ~ N(m, Sigma / r).
 
-A noisy matrix may be that of no records; what is made of it, and how a copy follows, is
-`bayesdp.mechanisms.families.linear_regression_draws`. Predictors are confidential as the response
-is: copies are whole records, with predictors of their own.
+A noisy matrix may be that of no records; how it is projected, and how a copy is drawn, is in
+`bayesdp.mechanisms.families.linear_regression_draws`. Predictors are as confidential as the
+response: copies are whole records, with predictors of their own.
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ class LinearRegression:
     bounds : mapping, or sequence of pairs
         (low, high) of each column by its name, chosen without the data; two columns or more.
     response : str
-        Which column is regressed on the others, in their order.
+        The column that is regressed on the others, in their order.
     prior : tuple (m0, k, a, b)
-        Normal-inverse-gamma prior of the coefficients and of the residual variance, of columns
-        rescaled to [-1, 1]: m0 and k are the coefficients' mean and precision in units of
-        1 / sigma^2, one number for all, or one for the intercept and for each predictor; a and b
-        the variance's shape and scale.
+        Normal-inverse-gamma prior of the coefficients and of the residual variance, for columns
+        rescaled to [-1, 1]: m0 and k are the coefficients' mean and precision in units of 1 /
+        sigma^2, one number for all, or one for the intercept and for each predictor; a and b the
+        variance's shape and scale.
     predictors_prior : tuple (m, r, nu, psi), optional
         Normal-inverse-Wishart prior of the rescaled predictors: mean (one number, or one for
         each), the number of records that it counts for, degrees of freedom above p - 1, and the
@@ -131,7 +131,7 @@ class LinearRegression:
 
     @property
     def place(self) -> int:
-        """Place of the response among the columns."""
+        """Index of the response among the columns."""
         return self.columns.index(self.response)
 
     def sums(self, records: Any, *, clip: bool = False) -> Sums:
@@ -140,9 +140,9 @@ class LinearRegression:
         Parameters
         ----------
         records : DataFrame, or array of shape (n, columns)
-            A DataFrame's other columns aren't read; an array has these, in their order.
+            Other columns of a DataFrame aren't read; an array has exactly the family's, in order.
         clip : bool
-            Whether values out of their column's bounds are moved to them.
+            Whether values outside their column's bounds are moved to the nearest one.
         """
         x = regression_fields.table_of(records, self.columns, self.ends, clip=clip)
         return Sums(len(x), totals_of(in_steps(x, self.ends)))
@@ -150,16 +150,16 @@ class LinearRegression:
     def statistic(self, sums: Sums, *, public_n: bool) -> tuple[float, ...]:
         """Compute sums of columns, squares and products, rescaled; n first if it isn't public."""
         if not public_n and sums.n > MOST:
-            raise InvalidInput(f"data has more than {MOST} records, the most that n=None takes")
+            raise InvalidInput(f"data has more than {MOST} records, the most that n=None allows")
         scaled = rescaled(sums.totals, len(self.bounds))
         return scaled if public_n else (float(sums.n), *scaled)
 
     def numbers(self, n: int | None) -> tuple[Number, ...]:
-        """Numbers of the statistic, with what rounding adds to their sensitivities."""
+        """Numbers of the statistic; their sensitivities include rounding."""
         return moment_numbers(self.columns, n)
 
     def together(self, n: int | None) -> int:
-        """Return how many numbers there are: one record may move all of them."""
+        """Return how many numbers there are: one record can move all of them."""
         return len(self.numbers(n))
 
     def joint(self, rates: Sequence[Fraction], n: int | None) -> Fraction:
@@ -217,7 +217,7 @@ class LinearRegression:
         )
 
     def pairs(self, n: int | None) -> list[tuple[Any, Any]]:
-        """Pairs with all others in the middle; one at a corner comes, or moves as far as it can."""
+        """Pairs where a record at a corner is added or moves furthest, others in the middle."""
         d = len(self.bounds)
         corner, nothing = (1.0,) * d, (0.0,) * d
         if n is None:

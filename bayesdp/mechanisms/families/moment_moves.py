@@ -62,8 +62,9 @@ def largest_replacement(rates: Sequence[Fraction], d: int) -> Fraction:
     Parameters
     ----------
     rates : sequence of Fraction
-        Of the d sums, the d sums of squares and the d (d - 1) / 2 sums of products.
+        Rates of the d sums, the d sums of squares and the d (d - 1) / 2 sums of products.
     d : int
+        Number of columns.
     """
     a, c = max(rates[:d]), max(rates[d : 2 * d])
     b = max(rates[2 * d :], default=Fraction(0))

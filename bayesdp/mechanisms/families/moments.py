@@ -82,5 +82,5 @@ def check_vector(statistic: Any, numbers: tuple[Number, ...]) -> Floats:
 
 
 def moments_of(z: tuple[float, ...]) -> tuple[float, ...]:
-    """Moments of one rescaled record, which it adds to the sums."""
+    """Moments of one rescaled record: what it adds to the sums."""
     return (*z, *(v * v for v in z), *(a * b for a, b in combinations(z, 2)))

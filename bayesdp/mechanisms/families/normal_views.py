@@ -51,7 +51,7 @@ def views_of_noisy_moments(family: Gaussian, mechanism: NoisyStatistic) -> tuple
 
 
 def confidential_n(kind: type[View]) -> IntractableView:
-    """The view of copies of records whose number is confidential: why there is no law."""
+    """The view of copies where the number of records is confidential: why there is no law."""
     return IntractableView(
         kind,
         "the copies are of records whose number is confidential, and the law of such copies is "
@@ -81,8 +81,8 @@ def _law_of_noisy_mean(
 def log_sums(given: Floats, each: Floats) -> Floats:
     """Log of sum_t exp(given[i, t] + each[c, t]), shape (len(given), len(each)).
 
-    A matrix product; only sums whose largest terms are so far from either's largest that their
-    exponentials would underflow are taken one by one.
+    It is a matrix product. Only sums whose exponentials would underflow, since their largest terms
+    are far from the largest of either matrix, are taken one by one.
     """
     rows, columns = (np.nan_to_num(a.max(axis=1), neginf=0.0) for a in (given, each))
     with np.errstate(divide="ignore"):

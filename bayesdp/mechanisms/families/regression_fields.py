@@ -35,7 +35,7 @@ def check_columns(given: Any) -> Bounds:
         )
     if len(set(names)) < len(names) or set(names) & set(RESERVED):
         raise InvalidInput(
-            f"bounds has columns {names}; each must be named once, and none "
+            f"bounds has columns {names}; each must be named once, and none called "
             f"{', '.join(map(repr, RESERVED))}, which a release's table has itself"
         )
     checked = []
@@ -48,7 +48,7 @@ def check_columns(given: Any) -> Bounds:
 
 
 def check_response(response: Any, columns: Sequence[str]) -> None:
-    """Raise InvalidInput unless it is one of the columns."""
+    """Raise InvalidInput unless the response is one of the columns."""
     if response not in columns:
         raise InvalidInput(f"response is {quoted(response)}; it must be one of {list(columns)}")
 
@@ -86,7 +86,7 @@ def check_predictors_prior(prior: Any, p: int) -> tuple[Any, ...]:
 
 
 def _numbers(given: Any, count: int, *, positive: bool = False) -> Any:
-    """Return a float, or `count` of them, or None where it is neither."""
+    """Return a float, or `count` of them; None if the value is neither."""
     several = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
     values = list(given) if several else [given]
     good = all(is_number(v) and math.isfinite(v) and (v > 0 or not positive) for v in values)
@@ -101,7 +101,7 @@ def table_of(records: Any, columns: Sequence[str], ends: Floats, *, clip: bool) 
     Raises
     ------
     InvalidInput
-        If a column isn't there, or a record is missing or, unless `clip`, out of bounds.
+        If a column is missing, or a value is missing or, unless `clip`, out of bounds.
     """
     if len(records) == 0:
         return np.empty((0, len(columns)))
@@ -128,9 +128,9 @@ def table_of(records: Any, columns: Sequence[str], ends: Floats, *, clip: bool) 
             x = np.clip(x, low, high)
         if not np.all((x >= low) & (x <= high)):
             raise InvalidInput(
-                f"column {quoted(name)} has values that are no number within its bounds ({low}, "
+                f"column {quoted(name)} has values that aren't numbers within its bounds ({low}, "
                 f"{high}); choose bounds without looking at the data, and take clip=True to move "
-                "what exceeds them"
+                "values beyond a bound to it"
             )
         read_columns.append(x)
     return np.column_stack(read_columns)

@@ -44,14 +44,14 @@ def triangles(low: float, bins: int) -> Floats:
 
 
 def points_in(corners: Floats) -> Floats:
-    """Draw a uniform point in each triangle, shape (triangles, 3), from releases' generator."""
+    """Draw a uniform point in each triangle, shape (triangles, 3), from the secure generator."""
     weights = generator().dirichlet(np.ones(3), size=len(corners))
     theta = np.einsum("tc,tck->tk", weights, corners)
     return np.asarray(theta / theta.sum(axis=1, keepdims=True))
 
 
 def log_given_triangle(output: Any, size: int, corners: Floats) -> Floats:
-    """Log Pr[output | theta uniform in each triangle], shape of the outputs and the triangles.
+    """Log Pr[output | theta uniform in each triangle]; the outputs' axes, then the triangles.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def log_given_triangle(output: Any, size: int, corners: Floats) -> Floats:
         raise InvalidInput(f"output has shape {z.shape}; it must be (..., 3)")
     if size > _LARGEST:
         raise InvalidInput(
-            f"size is {size}, and the law of a copy given its cell is worked out up to {_LARGEST}; "
+            f"size is {size}, but the law of a copy given its cell is computed up to {_LARGEST}; "
             "analyse each copy as data and combine the results with bdp.combine"
         )
     possible = np.all((z >= 0) & (z == np.floor(z)), axis=-1) & (z.sum(axis=-1) == size)

@@ -2,17 +2,17 @@ r"""Graphs cut to a largest degree D, and the sensitivity of what is counted the
 
 The ties are taken in a public order, and each is kept if both ends have fewer than D kept ones so
 far (Blocki, Blum, Datta and Sheffet 2013; Day, Li and Lyu 2016, Algorithm 1). The order is that of
-the labels of the ends: not of how the graph is listed, which may tell of its ties.
+the labels of the ends: it doesn't follow how the graph is listed, which may reveal its ties.
 
 Degrees hardly move
 -------------------
 Take the ties of two graphs in order, those of both at once, and let diff_u be the kept degree of
 u in the first less that in the second. A tie of both that is kept in both or in neither changes
-nothing. One that is kept in the first alone has an end u with D kept ties in the second and fewer
+nothing. A tie that is kept in the first alone has an end u with D kept ties in the second and fewer
 in the first: diff_u < 0, and |diff_u| falls by one, while the other end's rises by at most one. The
 same the other way around. So ties of both graphs never raise the sum of |diff|.
 
-* One tie. If the first graph has one tie more, it alone can raise the sum, by 2: at the end
+* One tie. If the first graph has one more tie, it alone can raise the sum, by 2: at the end
 
       sum of |diff_u| <= 2.
 
@@ -39,8 +39,8 @@ The whole sequence of kept degrees moves by at most 2 D in L1 norm (k + k' + |k 
 Other statistics
 ----------------
 They depend on which ties are kept, and those of two neighbours may differ all along a path through
-the graph: with D = 1 on the path 1-2-3-4-..., the ties 1-2, 3-4, ... are kept, but with a tie 0-1
-more it is 0-1, 2-3, ... So nodematch, triangle, gwesp and their like aren't offered.
+the graph: with D = 1 on the path 1-2-3-4-..., the ties 1-2, 3-4, ... are kept, but with one more
+tie, 0-1, they are 0-1, 2-3, ... So nodematch, triangle, gwesp and their like aren't offered.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _FINEST = 2**24  # values of gwdegree's function are rounded to multiples of 1 /
 
 
 class DegreeSum(NamedTuple):
-    """A statistic that is the sum over nodes of a function of their kept degree.
+    """A statistic that is the sum over nodes of a function of their kept degrees.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class DegreeSum(NamedTuple):
 
 
 def degree_sums(formula: str, max_degree: int) -> tuple[DegreeSum, ...]:
-    """The statistics of a formula as functions of the degree, which is at most `max_degree`.
+    """Make a formula's statistics as functions of the degree, which is at most `max_degree`.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def truncated_degrees(network: Network, max_degree: int) -> NDArray[np.int64]:
 
 
 def public_places(network: Network) -> NDArray[np.int64]:
-    """Place of each node in the order of the labels; InvalidInput if they have none."""
+    """Place of each node in the order of the labels; InvalidInput if labels have no order."""
     in_order = public_part(network, ()).nodes
     number = {label: place for place, label in enumerate(in_order)}
     return np.array([number[label] for label in network.nodes], dtype=np.int64)

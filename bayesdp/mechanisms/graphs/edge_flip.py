@@ -1,8 +1,8 @@
-r"""Edge randomized response: every dyad of a graph is answered on its own, truly or not.
+r"""Edge randomized response: every dyad of a graph is answered independently, truly or not.
 
 A tie is released as a tie with probability `tie`, a dyad without one with probability `gap`; both
-are public, and the same for all dyads or known of each (Karwa, Krivitsky and Slavkovic 2017; Warner
-1965). What is released is a graph on the same nodes, which are public.
+are public, and either the same for all dyads or given for each (Karwa, Krivitsky and Slavkovic
+2017; Warner 1965). What is released is a graph on the same nodes, which are public.
 
 Privacy. `edge_flip_promise` has the profile under edge neighbours, the cost under node neighbours,
 and the proofs.
@@ -52,7 +52,8 @@ _LARGEST = 1 << 30  # nodes: the dyads' numbers then fit in 61 bits
 class EdgeFlipMechanism(Mechanism):
     """Release a graph whose dyads are answered independently, truly or not.
 
-    The statistic and an output are a `Network` of that many nodes; networkx graphs are taken too.
+    The statistic and an output are a `Network` of that many nodes; networkx graphs are accepted
+    too.
 
     Parameters
     ----------
@@ -60,10 +61,11 @@ class EdgeFlipMechanism(Mechanism):
         Number of nodes, from 2 to 2^30. Public.
     tie, gap : float, or (nodes, nodes) matrix of floats
         Probability that a tie, or a dyad without one, is released as a tie; strictly between 0 and
-        1. A matrix has one a dyad, is symmetric if undirected, and its diagonal isn't read.
+        1. A matrix has one for each dyad, is symmetric if undirected, and its diagonal isn't read.
     directed : bool
+        Whether ties have a direction. Public.
     attributes : sequence of str
-        Node attributes that are public and released with the graph; no others are.
+        Names of the node attributes that are public and released with the graph; no others are.
 
     Raises
     ------
@@ -111,7 +113,7 @@ class EdgeFlipMechanism(Mechanism):
         return self.space.dyads
 
     def relation(self, neighbours: Any = None) -> Neighbours:
-        """Return the relation that a promise is asked under, edge or node; else raise."""
+        """Return the neighbouring relation asked for, edge or node; else raise InvalidInput."""
         relation = check_neighbours(neighbours or self.neighbours)
         if relation not in (Neighbours.EDGE, Neighbours.NODE):
             raise InvalidInput(
@@ -123,8 +125,8 @@ class EdgeFlipMechanism(Mechanism):
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
         """The privacy profile of `copies` releases.
 
-        Exact of one under edge neighbours; else a bound, which takes every answer for the
-        dearest dyad's.
+        It is exact for one release under edge neighbours; otherwise it is a bound that charges
+        every answer at the cost of the costliest dyad.
         """
         count, one = check_at_least_one("copies", copies), promise.profile(*self._probabilities())
         pure = repeated(one.pure_epsilon, count)
@@ -162,7 +164,7 @@ class EdgeFlipMechanism(Mechanism):
         return drawn
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """Log Pr[output | statistic]; of lists or arrays of graphs, which broadcast.
+        """Log Pr[output | statistic], for graphs or for lists or arrays of them, which broadcast.
 
         Nodes are matched by their order; labels and attributes play no part.
         """
@@ -180,7 +182,7 @@ class EdgeFlipMechanism(Mechanism):
 
     @property
     def views(self) -> tuple[DyadsView, ...]:
-        """The law given the hidden graph."""
+        """View of the law given the hidden graph."""
         return (DyadsView(self.evidence),)
 
     def evidence(self, output: Any) -> Evidence:
@@ -189,7 +191,7 @@ class EdgeFlipMechanism(Mechanism):
         return evidence_of(released, *self._probabilities())
 
     def pairs(self) -> list[Pair]:
-        """Pairs of one tie alone and none, a dyad for each two probabilities; the dearest first."""
+        """Pairs of one tie and none, a dyad for each pair of probabilities, costliest first."""
         tie, gap = self._probabilities()
         kinds, first = np.unique(np.column_stack([tie, gap]), axis=0, return_index=True)
         dearest = np.argsort(-promise.nearly(*kinds.T), kind="stable")
@@ -213,7 +215,7 @@ class EdgeFlipMechanism(Mechanism):
         return self._dyads(np.arange(self.dyads))
 
     def _probabilities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Probabilities tie and gap of all dyads in order, or of one that stands for all."""
+        """Probabilities tie and gap of all dyads in order, or of one dyad that stands for all."""
         if not self._by_dyad:
             return np.array([self.tie]), np.array([self.gap])
         i, j = self._every_dyad().T

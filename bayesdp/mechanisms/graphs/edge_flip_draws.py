@@ -21,14 +21,14 @@ _TOGETHER = 1 << 22  # answers drawn at once, to bound memory
 def released_ties(
     ties: Integers, dyads: int, tie: Floats, gap: Floats, copies: int
 ) -> Iterator[Integers]:
-    """Draw the numbers of the dyads released as ties, rising, copy by copy.
+    """Draw the numbers of the dyads released as ties, in ascending order, copy by copy.
 
     Parameters
     ----------
     ties : ndarray of int64
-        Numbers of the dyads that are tied, rising.
+        Numbers of the dyads that are tied, in ascending order.
     dyads : int
-        How many there are, below 2^61.
+        Number of dyads, below 2^61.
     tie, gap : ndarray of float, shape (dyads,) or (1,)
         Probability that a tie, and that a dyad without one, is released as a tie.
     copies : int

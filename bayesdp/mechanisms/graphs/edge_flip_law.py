@@ -1,4 +1,4 @@
-"""The law of a graph whose dyads are answered on their own: for a likelihood, and for a chain."""
+"""The law of a graph whose dyads are answered independently, as a likelihood and as evidence."""
 
 from __future__ import annotations
 

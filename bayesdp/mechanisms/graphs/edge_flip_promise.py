@@ -1,7 +1,7 @@
 r"""Promise of independent answers of dyads, from their probabilities.
 
-Dyad d is answered on its own: "tie" with probability tie_d if it is tied, gap_d if it isn't. These
-are floats, taken as the binary fractions they are.
+Dyad d is answered independently: "tie" with probability tie_d if it is tied, gap_d if it isn't.
+These are floats, taken as the binary fractions they are.
 
 Privacy, edges. Let two graphs on the same nodes differ in the tie of one dyad d. Given all other
 answers, which have the same laws under both, the two laws of the released graph are those of the
@@ -71,7 +71,7 @@ def symmetric(epsilon: float) -> tuple[float, float]:
 def check_probability(name: str, given: Any, nodes: int | None, directed: bool) -> Any:
     """Return a float, or an (n, n) matrix as tuples with a zero diagonal, else raise InvalidInput.
 
-    `nodes` is None where n isn't known yet.
+    `nodes` is None where the number of nodes isn't known yet.
     """
     if is_number(given):
         if not 0 < as_float(given) < 1:
@@ -85,7 +85,7 @@ def check_probability(name: str, given: Any, nodes: int | None, directed: bool) 
     if matrix.shape != (n, n) or matrix.size < 4:
         raise InvalidInput(
             f"{name} has shape {matrix.shape}; it must be one probability, or a matrix of "
-            f"probabilities, one a dyad, shape {'(n, n)' if nodes is None else (n, n)}"
+            f"probabilities, one for each dyad, shape {'(n, n)' if nodes is None else (n, n)}"
         )
     inside = matrix[~np.eye(len(matrix), dtype=bool)]
     if not np.all((inside > 0) & (inside < 1)):  # NaN isn't
@@ -116,7 +116,7 @@ def nearly(tie: Floats, gap: Floats) -> Floats:
 
 
 def edge_epsilon(tie: Floats, gap: Floats) -> float:
-    """The largest epsilon of all dyads: exact for those that might be it."""
+    """The largest epsilon of all dyads, computed exactly for those that may attain it."""
     about = nearly(tie, gap)
     near = about >= about.max() - 2 * _SLACK
     return max(dyad_epsilon(*kind) for kind in _kinds(tie[near], gap[near]))

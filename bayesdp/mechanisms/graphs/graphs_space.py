@@ -1,4 +1,4 @@
-"""Graphs on public nodes as outputs, and those that an audit of their ties tries."""
+"""Space of graphs on public nodes, and the graphs that an audit of their ties tries."""
 
 from __future__ import annotations
 
@@ -30,15 +30,17 @@ _LISTED = 12  # dyads of a graph that are listed
 
 @dataclass(frozen=True, slots=True)
 class Graphs(OutputSpace):
-    """Graphs on so many nodes, with the attributes of these that are public.
+    """Graphs on `nodes` nodes, with their public attributes.
 
     Attributes
     ----------
     nodes : int
+        Number of nodes.
     directed : bool
     attributes : tuple of str
+        Names of the public node attributes.
     strict : bool
-        Whether a graph with other attributes is refused; else they are left out.
+        Whether a graph with other attributes is refused; otherwise they are left out.
     """
 
     nodes: int
@@ -52,7 +54,7 @@ class Graphs(OutputSpace):
         return (check_released if self.strict else public_part)(network, self.attributes)
 
     def encode(self, outputs: Sequence[Network]) -> dict[str, Any]:
-        """Encode copies as columns, one row a node and one a tie; see `encode_networks`."""
+        """Encode copies as columns, one row for each node and each tie; see `encode_networks`."""
         return encode_networks(outputs)
 
     def decode(self, columns: Mapping[str, Any]) -> list[Network]:
@@ -64,7 +66,7 @@ class Graphs(OutputSpace):
         return tie_records(output)
 
     def every(self) -> NDArray[Any] | None:
-        """List all graphs, where they are few; attributes are zeros, and make no difference."""
+        """List all graphs, if few; attributes, which make no difference, are zeros."""
         if self.dyads > _LISTED:
             return None
         sets = itertools.product((0, 1), repeat=self.dyads)
@@ -76,7 +78,7 @@ class Graphs(OutputSpace):
         return self.nodes * (self.nodes - 1) // (1 if self.directed else 2)
 
     def tied(self, numbers: Any) -> Network:
-        """Make the graph whose dyads of these numbers are tied."""
+        """Make the graph whose ties are the dyads of these numbers."""
         ties = dyads_numbered(np.asarray(numbers, dtype=np.int64), self.nodes, self.directed)
         attributes = {name: np.zeros(self.nodes) for name in self.attributes}
         return Network(self.nodes, ties, self.directed, attributes)
@@ -86,7 +88,7 @@ class Graphs(OutputSpace):
         return self.tied([]), self.tied([number])
 
     def nearby(self, generator: np.random.Generator) -> Pair:
-        """Draw any graph, of any density, and the same with any one dyad changed."""
+        """Draw a graph of any density, and the same graph with one dyad changed."""
         one = generator.random(self.dyads) < generator.random()
         other = one.copy()
         other[generator.integers(self.dyads)] ^= True

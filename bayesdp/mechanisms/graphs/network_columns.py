@@ -17,20 +17,20 @@ _OWN = -1  # `target` of the row that says a node is there
 def confidential(graph: Any) -> Network:
     """Prepare a confidential graph for release, its nodes in the order of their labels.
 
-    The labels are public; an order that follows from the ties, as that of a graph built from a list
-    of them, isn't.
+    The labels are public; an order that follows from the ties, such as that of a graph built from a
+    list of them, isn't.
     """
     return as_network(graph).in_label_order()
 
 
 def public_part(network: Network, attributes: Sequence[str]) -> Network:
-    """Keep the nodes with the attributes named, which are public, and the ties; nothing else.
+    """Keep the nodes, their public attributes as named, and the ties; nothing else.
 
     Raises
     ------
     InvalidInput
-        If a name isn't an attribute of the nodes, or labels or attributes are of a type that a
-        table of a release can't hold.
+        If a name isn't an attribute of the nodes, or if labels or attributes have a type that a
+        release's table can't hold.
     """
     for name in attributes:
         if name not in network.attributes:
@@ -84,7 +84,7 @@ def check_released(network: Network, attributes: Sequence[str]) -> Network:
 
 
 def as_networks(graphs: Any) -> NDArray[Any]:
-    """Return an array of Networks, from one graph, shape (), or from a list or an array."""
+    """Return an array of Networks from one graph, shape (), or from a list or an array."""
     if isinstance(graphs, np.ndarray):
         return graphs
     if not isinstance(graphs, list | tuple):
@@ -96,7 +96,7 @@ def as_networks(graphs: Any) -> NDArray[Any]:
 
 
 def _plain(name: str, values: Iterable[Any]) -> NDArray[Any]:
-    """Return values of one type of text, number or boolean, which a file gives back as it was."""
+    """Return values of one type, text, number or boolean, which survive a file unchanged."""
     listed = [value.item() if isinstance(value, np.generic) else value for value in values]
     kinds = {type(value) for value in listed if value is not None}
     if len(kinds) != 1 or not kinds <= {bool, int, float, str}:
@@ -128,13 +128,13 @@ def _labels(network: Network) -> NDArray[Any]:
 def encode_networks(networks: Sequence[Network]) -> dict[str, Any]:
     """Encode networks as columns `copy`, `source`, `target`, `label` and `node.<attribute>`.
 
-    A row a node, whose target is -1, and a row a tie: so isolates are there too. Without
-    `label`, nodes are numbers.
+    There is one row for each node, whose target is -1, and one for each tie, so that isolates are
+    there too. Without `label`, nodes are numbers.
 
     Raises
     ------
     InvalidInput
-        If the copies have other labels, or attributes of other names or types.
+        If the copies differ in labels, or in the names or types of attributes.
     """
     _check_alike(networks)
     labelled = any(not isinstance(network.nodes, range) for network in networks)
@@ -172,7 +172,8 @@ def decode_networks(columns: Mapping[str, Any], directed: bool) -> list[Network]
     Raises
     ------
     InvalidInput
-        If copies aren't numbered from 0, or nodes, each once a copy, or ties aren't a graph's.
+        If copies or nodes aren't numbered from 0, a node isn't there once in each copy, or ties
+        aren't a graph's.
     """
     copies = np.unique(columns["copy"])
     if not np.array_equal(copies, np.arange(copies.size)):

@@ -1,15 +1,15 @@
 r"""Noisy degrees: every node's degree plus discrete Laplace noise (Karwa and Slavkovic 2016).
 
-Undirected networks have one degree a node, directed ones an out-degree and an in-degree. With
-noise of scale t on each, the log ratio of neighbours' laws at z is the sum of
-(|z_i - d'_i| - |z_i - d_i|) / t, at most the L1 distance of the degrees over t, and attained at
-any z that lies beyond d on the side away from d' in every component.
+Undirected networks have one degree for each node, directed ones an out-degree and an in-degree.
+With noise of scale t on each, the log ratio of neighbours' laws at z is the sum of (|z_i - d'_i| -
+|z_i - d_i|) / t, at most the L1 distance of the degrees over t, and attained at any z that lies
+beyond d on the side away from d' in every component.
 
 One dyad's tie (edge). A tie from i to j is in two degrees: both ends', or i's out-degree and j's
-in-degree. So two components move by 1 each, in every pair of neighbours: epsilon = 2 / t a copy.
-And since |z - d'| - |z - d| is 1 or -1 where d' = d + 1, with q = exp(-1 / t) each of the two is a
-randomized response that tells the truth with probability 1 / (1 + q): the profile of M copies is
-that of 2 M randomized responses of epsilon 1 / t, exactly (`noise.pure.pure_profile`), and they
+in-degree. So two components move by 1 each, in every pair of neighbours: epsilon = 2 / t for each
+copy. And since |z - d'| - |z - d| is 1 or -1 where d' = d + 1, with q = exp(-1 / t) each of the two
+is a randomized response that tells the truth with probability 1 / (1 + q): the profile of M copies
+is that of 2 M randomized responses of epsilon 1 / t, exactly (`noise.pure.pure_profile`), and they
 satisfy M / t^2-zCDP, as each is 1 / (2 t^2)-zCDP (Bun and Steinke 2016, Proposition 1.4).
 
 All of one node's ties (node). With n nodes, the node's own degree moves by at most n - 1 and each
@@ -55,7 +55,7 @@ from bayesdp.privacy.profile import Profile, pure_profile
 class NoisyDegreesMechanism(AdditiveNoise):
     """Release the degrees of a network plus discrete Laplace noise.
 
-    An output is a tuple of integers, in the order of the nodes; of a directed network all
+    An output is a tuple of integers, in the order of the nodes; for a directed network, all
     out-degrees, then all in-degrees. They may be negative or above n - 1.
 
     Parameters
@@ -63,8 +63,10 @@ class NoisyDegreesMechanism(AdditiveNoise):
     scale : float
         t: Pr[noise = k] is proportional to exp(-|k| / t). `calibrate` finds it for an epsilon.
     nodes : int or sequence of labels
-        How many, at least 2, or their labels: texts, numbers or booleans of one type. Public.
+        Number of nodes, at least 2, or their labels: texts, numbers or booleans of one type.
+        Public.
     directed : bool
+        Whether ties have a direction. Public.
 
     Raises
     ------
@@ -73,7 +75,8 @@ class NoisyDegreesMechanism(AdditiveNoise):
 
     Notes
     -----
-    epsilon = 2 / scale a copy if one dyad's tie changes. The module's docstring has the proof.
+    epsilon = 2 / scale for each copy if one dyad's tie changes. The module's docstring has the
+    proof.
     """
 
     scale: float
@@ -112,7 +115,7 @@ class NoisyDegreesMechanism(AdditiveNoise):
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
         """The privacy profile of `copies` independent copies.
 
-        Exact under edge; under node, what follows from the pure epsilon, which is exact.
+        It is exact under edge; under node it follows from the pure epsilon, which is exact.
         """
         copies, relation = check_at_least_one("copies", copies), self.relation(neighbours)
         moved, scale = int(self.moved(relation)), Fraction(self.scale)
@@ -149,7 +152,7 @@ class NoisyDegreesMechanism(AdditiveNoise):
     # What is drawn, written down, and what an audit tries.
 
     def check_statistics(self, statistic: Any) -> NDArray[np.int64]:
-        """Degrees of a graph, or of each of a list of graphs, else InvalidInput."""
+        """Return the degrees of a graph, or of each of a list of graphs, or raise InvalidInput."""
         if isinstance(statistic, list | tuple):
             return np.stack([self._degrees(graph) for graph in statistic])
         return self._degrees(statistic)
@@ -165,7 +168,7 @@ class NoisyDegreesMechanism(AdditiveNoise):
         return degrees(network.in_order(self.labels)).ravel()
 
     def pairs(self) -> list[tuple[Network, Network]]:
-        """Pairs of no tie, and one: all neighbours' degrees differ as much."""
+        """Pairs of graphs with no tie and with one; all neighbours' degrees differ by as much."""
         return [(self._network([]), self._network([(0, 1)]))]
 
     def nearby(self, pair: Any, generator: np.random.Generator) -> tuple[Network, Network]:
@@ -188,7 +191,7 @@ class NoisyDegreesMechanism(AdditiveNoise):
         return dataclasses.replace(noise_space(self), rows=rows, shown=self._shown)
 
     def _shown(self, output: Any) -> NDArray[Any]:
-        """One row a node: `node`, with `degree`, or `out_degree` and `in_degree`."""
+        """One row for each node: `node`, with `degree`, or `out_degree` and `in_degree`."""
         names = ("out_degree", "in_degree") if self.directed else ("degree",)
         labels = np.asarray(self.labels)
         table = np.empty(labels.size, [("node", labels.dtype), *((name, "i8") for name in names)])
@@ -199,11 +202,11 @@ class NoisyDegreesMechanism(AdditiveNoise):
 
     @property
     def views(self) -> tuple[GraphView, ...]:
-        """The law given the hidden graph."""
+        """View of the law given the hidden graph."""
         return (GraphView(self.evidence),)
 
     def evidence(self, output: Any) -> Evidence:
-        """Evidence of an output on the network, for a sampler: its degrees, seen with noise."""
+        """Evidence of an output about the network, for a sampler: degrees observed with noise."""
         values = np.array(self.check_output(output), dtype=np.float64)
         seen = SeenDegrees(values.reshape(2, -1) if self.directed else values, self.scale)
         return Evidence.of_degrees(Network(self.labels, (), self.directed), seen)

@@ -1,4 +1,4 @@
-r"""Triangles of a graph with Cauchy noise, as wide as the graph itself and those near it need.
+r"""Triangles of a graph with Cauchy noise, scaled to the graph's smooth sensitivity.
 
 One tie among n nodes can decide n - 2 triangles, but in most graphs none decides nearly so many.
 So the noise follows the smooth sensitivity S of the graph (Nissim, Raskhodnikova and Smith 2007;
@@ -70,15 +70,15 @@ class NoisyTrianglesMechanism(Mechanism):
     Parameters
     ----------
     epsilon : float
-        Of one copy, under EDGE: graphs on the same public nodes that differ in one tie. From
-        1e-6 to 20.
+        Epsilon of one copy, under EDGE: graphs on the same public nodes that differ in one tie.
+        From 1e-6 to 20.
     beta : float, optional
-        How fast the noise's scale may change, in log, from a graph to its neighbours: a larger
-        one follows the graph more closely, and leaves less of epsilon for the count. By default
-        the larger of epsilon / sqrt(2) and log(2 cosh(epsilon) - 1).
+        Largest change of the log of the noise's scale between neighbouring graphs: a larger beta
+        follows the graph more closely, and leaves less of epsilon for the count. By default the
+        larger of epsilon / sqrt(2) and log(2 cosh(epsilon) - 1).
     nodes : int, optional
-        Their public number, from 3 to 1,000,000: other graphs are then refused, a promise under
-        NODE can be stated, and models of graphs can read the release.
+        Number of nodes, from 3 to 1,000,000, where it is public: graphs of other sizes are then
+        refused, a promise under NODE can be stated, and models of graphs can read the release.
 
     Raises
     ------
@@ -121,11 +121,11 @@ class NoisyTrianglesMechanism(Mechanism):
 
     @property
     def alpha(self) -> float:
-        """Smooth sensitivity over scale: the largest that keeps epsilon, less a hair."""
+        """Largest ratio of smooth sensitivity to scale that keeps epsilon, with rounding."""
         return largest_alpha(self.epsilon - (1 + self.epsilon) * 2.0**-46, self.beta)
 
     def scale(self, statistic: Any) -> float:
-        """Half-width c of the noise that the graph gets: confidential, like the graph."""
+        """Scale c of the noise for this graph, half its width at half maximum; confidential."""
         return self._located(self.check_statistic(statistic))[1]
 
     def _located(self, network: Network) -> tuple[int, float]:
@@ -133,7 +133,7 @@ class NoisyTrianglesMechanism(Mechanism):
         return counted.number, counted.smooth_sensitivity(self.beta) / self.alpha
 
     def relation(self, neighbours: Any = None) -> Neighbours:
-        """Return the relation that a promise is asked under, edge or node.
+        """Return the neighbouring relation asked for, edge or node.
 
         Raises
         ------
@@ -156,7 +156,7 @@ class NoisyTrianglesMechanism(Mechanism):
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
         """The privacy profile of `copies` copies, as their pure epsilon implies it.
 
-        Under NODE, by group privacy for the nodes - 1 dyads of one node.
+        Under NODE it follows by group privacy, for the nodes - 1 dyads of one node.
         """
         copies, one = check_at_least_one("copies", copies), self.epsilon
         if self.relation(neighbours) is Neighbours.NODE and self.nodes is not None:
@@ -171,7 +171,7 @@ class NoisyTrianglesMechanism(Mechanism):
         return (nodes,)
 
     def check_statistic(self, statistic: Any) -> Network:
-        """Return the graph as a Network, undirected and of as many nodes as there should be."""
+        """Return the graph as a Network if it is undirected and has the mechanism's nodes."""
         network = as_network(statistic)
         if network.directed:
             raise InvalidInput(
@@ -199,7 +199,7 @@ class NoisyTrianglesMechanism(Mechanism):
         ----------
         output : array_like of int
         statistic : Network, or sequence of Networks
-            A sequence is an axis that broadcasts against the output's.
+            A sequence makes one axis, which broadcasts with the output's.
         """
         several = isinstance(statistic, Sequence)
         graphs = statistic if several else [statistic]
@@ -215,11 +215,11 @@ class NoisyTrianglesMechanism(Mechanism):
 
     @property
     def views(self) -> tuple[GraphView, ...]:
-        """The law given the hidden graph."""
+        """View of the law given the hidden graph."""
         return (GraphView(self.evidence),)
 
     def evidence(self, output: Any) -> Evidence:
-        """Evidence of a copy on the hidden graph: the law, with the noise's width of each graph.
+        """Evidence of a copy about the hidden graph: the law, with each graph's scale of noise.
 
         Raises
         ------
@@ -230,7 +230,7 @@ class NoisyTrianglesMechanism(Mechanism):
         return dataclasses.replace(Evidence.of_statistics(known_nodes(self)), triangles=(seen,))
 
     def pairs(self) -> list[Pair]:
-        """Pairs that differ by one tie: of nodes tied to no other or all, and of a full graph."""
+        """Pairs that differ in one tie, of nodes tied to no or all others, or of a full graph."""
         n = self.nodes or 5
         hubs = [[hub, other] for hub in (0, 1) for other in range(2, n)]
         full = np.argwhere(np.triu(np.ones((n, n)), 1)).tolist()
@@ -246,7 +246,7 @@ class NoisyTrianglesMechanism(Mechanism):
         return WholeNumbers(-FURTHEST, FURTHEST, "triangles")
 
     def nearby(self, pair: Pair, generator: np.random.Generator) -> Pair:
-        """Draw other neighbours for an audit's search: one dyad changed in both or between them."""
+        """Draw other neighbours for an audit's search, changing a dyad of both or between them."""
         matrix = np.triu(pair[0].to_adjacency())
         dyads = np.argwhere(np.triu(np.ones_like(matrix), 1))
         (i, j), (k, m) = dyads[generator.integers(len(dyads), size=2)]

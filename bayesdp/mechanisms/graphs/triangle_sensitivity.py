@@ -1,4 +1,4 @@
-r"""Triangles of a graph, and how many of them one tie decides, now and after some changes.
+r"""Triangles of a graph, their local sensitivity to one tie, and their smooth sensitivity.
 
 For a pair of nodes i, j let a be the number of nodes adjacent to both and b the number adjacent
 to exactly one. The tie of i and j, put in or taken out, moves the number of triangles by a, so
@@ -45,9 +45,9 @@ class Triangles(NamedTuple):
     Attributes
     ----------
     n, number : int
-        Nodes; triangles.
+        Numbers of nodes and of triangles.
     common, single : ndarray of int, shape (pairs,)
-        a and b of the pairs that none outdoes.
+        a and b of the pairs that no other pair outdoes.
     """
 
     n: int
@@ -102,7 +102,7 @@ def triangles(network: Network) -> Triangles:
 
 
 def _best_apart(start: NDArray[np.int32], neighbours: NDArray[np.int32], degree: Ints) -> int:
-    """Largest sum of degrees of two nodes that no one or two ties join; -1 if there are none."""
+    """Largest sum of degrees of two nodes more than two ties apart; -1 if there are none."""
     order = np.argsort(-degree, kind="stable")
     place = np.argsort(order)
     best = -1

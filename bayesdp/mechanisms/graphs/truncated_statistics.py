@@ -1,4 +1,4 @@
-r"""Statistics of a graph cut to a largest degree, with noise that hides one node's ties.
+r"""Statistics of a graph truncated to a largest degree, with noise that hides one node's ties.
 
 The ties are cut as `bayesdp.mechanisms.graphs.degree_truncation` says, which proves how far each
 statistic of the cut graph moves, at most, between neighbours by node and by edge. Each is released
@@ -55,23 +55,25 @@ _MOST_DEGREE = 100_000
 
 @dataclass(frozen=True, slots=True)
 class TruncatedStatisticsMechanism(Mechanism):
-    """Release statistics of the graph cut to `max_degree` ties a node, each with Laplace noise.
+    """Release statistics of the graph truncated to degree `max_degree`, with Laplace noise.
 
-    The statistic is an undirected Network, an output one number a statistic.
+    The statistic is an undirected Network; an output is one number for each statistic.
 
     Parameters
     ----------
     formula : str
-        Of edges, kstar, degree, gwdegree, isolates and concurrent, as "edges + kstar(2)".
+        Sum of terms among edges, kstar, degree, gwdegree, isolates and concurrent, such as
+        "edges + kstar(2)".
     epsilon : float
-        Of one copy, under NODE: graphs on the same public nodes that differ in any of the dyads
-        of one node.
+        Epsilon of one copy, under NODE: graphs on the same public nodes that differ in any of the
+        dyads of one node.
     max_degree : int
         D, from 1 to 100,000. Public, chosen without the data.
     weights : tuple of float, optional
-        Shares of epsilon, one a statistic, positive; by default equal.
+        Shares of epsilon, one for each statistic, positive; by default equal.
     nodes : int, optional
-        Their public number: others are then refused, and models of graphs can read the release.
+        Number of nodes, where it is public: graphs of other sizes are then refused, and models of
+        graphs can read the release.
 
     Raises
     ------
@@ -116,7 +118,7 @@ class TruncatedStatisticsMechanism(Mechanism):
         return _noises(self)[1]
 
     def relation(self, neighbours: Any = None) -> Neighbours:
-        """Return the relation that a promise is asked under, node or edge; else raise."""
+        """Return the neighbouring relation asked for, node or edge; else raise InvalidInput."""
         relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
         if relation not in (Neighbours.NODE, Neighbours.EDGE):
             relations = "a graph's neighbours differ by 'edge' or 'node'"
@@ -142,7 +144,7 @@ class TruncatedStatisticsMechanism(Mechanism):
         )
 
     def check_statistic(self, statistic: Any) -> Network:
-        """Return the graph as a Network if undirected, in a public order and not too large."""
+        """Return the graph as a Network if it is undirected, sortable and not too large."""
         network = as_network(statistic)
         if network.directed:
             raise InvalidInput(
@@ -163,7 +165,7 @@ class TruncatedStatisticsMechanism(Mechanism):
         return network
 
     def exact(self, statistic: Any) -> NDArray[np.float64]:
-        """The cut graph's statistics without noise: confidential; shape (statistics,)."""
+        """Statistics of the truncated graph, without noise; confidential; shape (statistics,)."""
         return self._exact(self.check_statistic(statistic))
 
     def _exact(self, network: Network) -> NDArray[np.float64]:
@@ -173,7 +175,7 @@ class TruncatedStatisticsMechanism(Mechanism):
     def draw(self, statistic: Network, copies: int) -> NDArray[Any]:
         """Draw copies, exactly, from the secure generator; shape (copies, statistics).
 
-        Integers or, with gwdegree, floats.
+        Outputs are integers or, with gwdegree, floats.
         """
         pairs = zip(self.noises, self._exact(statistic), strict=True)
         return np.stack([noise.release(value, copies) for noise, value in pairs], axis=1)
@@ -185,7 +187,7 @@ class TruncatedStatisticsMechanism(Mechanism):
         ----------
         output : array_like, last axis of length (statistics,)
         statistic : Network, or sequence of Networks
-            A sequence is an axis that broadcasts against the output's others.
+            A sequence makes one axis, which broadcasts with the output's others.
         """
         z = np.asarray(output, dtype=np.float64)
         if z.ndim == 0 or z.shape[-1] != len(self.noises):
@@ -201,11 +203,11 @@ class TruncatedStatisticsMechanism(Mechanism):
 
     @property
     def views(self) -> tuple[GraphView, ...]:
-        """The law given the hidden graph."""
+        """View of the law given the hidden graph."""
         return (GraphView(self.evidence),)
 
     def evidence(self, output: Any) -> Evidence:
-        """Evidence of a copy on the hidden graph, whose nodes, if known, are in label order."""
+        """Evidence of a copy about the hidden graph, whose nodes, if known, are in label order."""
         seen = SeenTruncated(
             self.max_degree,
             np.array([[float(f) for f in s.values] for s in self.statistics]),
@@ -216,7 +218,7 @@ class TruncatedStatisticsMechanism(Mechanism):
         return dataclasses.replace(Evidence.of_statistics(known_nodes(self)), truncated=(seen,))
 
     def pairs(self) -> list[Pair]:
-        """Pairs where all dyads of a node change: in an empty graph, and of a full one's last."""
+        """Pairs where all dyads of a node change, in an empty graph, or of a full one's last."""
         nodes = self.nodes or self.max_degree + 1
         star = [[0, other] for other in range(1, nodes)]
         full = np.argwhere(np.triu(np.ones((nodes, nodes)), 1))
@@ -227,7 +229,7 @@ class TruncatedStatisticsMechanism(Mechanism):
 
     @property
     def space(self) -> NamedColumns:
-        """Released statistics, one record a copy with a column each."""
+        """Released statistics: one record for each copy, with a column for each statistic."""
         named, steps = self.statistics, tuple(noise.step for noise in self.noises)
         whole = tuple(s.whole for s in named)
         return NamedColumns(tuple(s.name for s in named), steps, whole=whole)
@@ -261,6 +263,7 @@ def _check_weights(weights: Any, count: int) -> tuple[float, ...]:
     given: list[Any] = list(weights) if isinstance(weights, Sequence | np.ndarray) else []
     if len(given) != count or not all(is_number(w) and 0 < w < math.inf for w in given):
         raise InvalidInput(
-            f"weights is {quoted(weights)}; it must be {count} positive numbers, one a statistic"
+            f"weights is {quoted(weights)}; it must be {count} positive numbers, one for each "
+            "statistic"
         )
     return tuple(float(w) for w in given)

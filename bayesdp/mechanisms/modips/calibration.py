@@ -28,7 +28,7 @@ def calibrated(
     weights: Sequence[float] | None,
     **parameters: Any,
 ) -> M:
-    """Find the smallest noise, so allocated, that keeps a promise.
+    """Find the mechanism with the smallest noise, allocated as asked, that keeps a promise.
 
     See `ModipsSBSMechanism.calibrate`. `made` takes `scales` and the parameters,
     among which are `family`, `n`, `noise` and `bounding`.
@@ -85,7 +85,7 @@ def calibrated(
 def _guess(
     costs: Sequence[float], epsilon: float, delta: float, copies: int, gaussian: bool
 ) -> float:
-    """Guess the scale: right for unbounded Laplace noise at delta = 0, else too small."""
+    """Guess the scale: right for unbounded Laplace noise at delta = 0, otherwise too small."""
     if not gaussian:
         return math.fsum(costs) * (1 / (8 * (1 + epsilon)) if delta else copies / epsilon)
     length = math.sqrt(copies) * math.hypot(*costs)
@@ -95,7 +95,7 @@ def _guess(
 
 
 def gaussian_scale(length: float, epsilon: float, delta: float) -> float:
-    """The scale that continuous Gaussian noise needs for a move of `length`; delta above 0."""
+    """Compute the scale of continuous Gaussian noise for a move of `length`; delta above 0."""
     return smallest_satisfying(
         lambda scale: gaussian_divergence(length / scale, epsilon),
         delta,

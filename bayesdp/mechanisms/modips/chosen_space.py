@@ -1,4 +1,4 @@
-"""Output space of a choice and the copies made after it, as one row of integers."""
+"""Output space of a choice and the copies made after it, as one tuple of integers."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Chosen(OutputSpace):
     Attributes
     ----------
     choice, copy : OutputSpace
-        Of the position, and of one copy.
+        Spaces of the position, and of one copy.
     each : int
         Copies made after one choice.
     shape : tuple of int
-        Of a copy's numbers; () for one.
+        Shape of a copy's numbers; () for a single number.
     """
 
     choice: OutputSpace
@@ -65,7 +65,7 @@ class Chosen(OutputSpace):
     def records(self, output: Any) -> NDArray[Any]:
         """Synthetic records as a structured array of `family`, and `value` or their columns.
 
-        With `copy` where there are several after one choice.
+        There is a column `copy` too, where several copies follow one choice.
         """
         chosen, copies = self.split(output)
         each = [self.copy.records(copy) for copy in copies]
@@ -81,7 +81,7 @@ class Chosen(OutputSpace):
         return rows
 
     def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """Encode outputs as columns, one row a number of a copy, the choice beside it."""
+        """Encode outputs as columns, one row for each number of a copy, beside the choice."""
         values = np.asarray(outputs)
         chosen = np.repeat(values[:, 0], values.shape[1] - 1)
         return {**encode_numbers(values[:, 1:].tolist()), "family": chosen}
@@ -97,7 +97,7 @@ class Chosen(OutputSpace):
         return [(one, *row) for one, row in zip(chosen, decode_numbers(rest), strict=True)]
 
     def every(self) -> NDArray[Any] | None:
-        """List all outputs, first axis, where they are at most 100,000."""
+        """List all outputs along the first axis; None if there are more than 100,000."""
         choices, copies = self.choice.every(), self.copy.every()
         if choices is None or copies is None:
             return None

@@ -17,7 +17,7 @@ r = floor(2^bits R) + 2; the cell is drawn exactly, with power min(1, epsilon / 
 promise is of the code's own law. SDD.MC has no corrected form.
 
 Where n is public, neighbours replace a record; where it is confidential, they add or remove one,
-and to replace one costs power times R under replace-one, at most.
+and replacing one costs at most power times the R of replace-one.
 
 calibration="published"
 -----------------------
@@ -45,8 +45,8 @@ the two next to that. The density is f = pi_c / V, and
 
     A = sup over v and c of |log f|,    G V = sup over v and c of pi_c(v).
 
-Neither needs to be rounded up: what they are used for isn't proved to keep the claim, and where it
-is, of SDD, the bound in use is the larger one.
+Neither needs to be rounded up: their uses aren't proved to keep the claim, except SDD, where the
+bound in use is the larger one.
 """
 
 from __future__ import annotations
@@ -125,24 +125,25 @@ class ModipsGridMechanism(Mechanism):
     family : Family
         `Bernoulli`, `Gaussian` with a known sd, or `Categorical` with k = 3.
     size : int
-        Synthetic records a copy.
+        Number of synthetic records in a copy.
     epsilon : float
-        What one copy may cost at most.
+        Largest epsilon of one copy.
     grid : tuple of two floats
-        Ends of the parameter's range; of each of three probabilities, low and 1 - 2 low. Public.
+        Ends of the parameter's range; for three categories, low and 1 - 2 low of each probability.
+        Public.
     method : {"sdd", "sdd.mc", "sphc"}
     calibration : {"corrected", "published"}
     bins : int
-        Cells, from 2 to 1000, of equal width; of three categories, from 2 to 100 along each side
-        of the triangle of their probabilities, which then has bins^2 cells.
+        Number of cells of equal width, from 2 to 1000; for three categories, from 2 to 100 along
+        each side of the triangle of their probabilities, which then has bins^2 cells.
     samples : int
-        N, the posterior draws in a histogram; of "sdd.mc" and "sphc".
+        N, the number of posterior draws in a histogram; for "sdd.mc" and "sphc".
     n : int, optional
         Number of confidential records, where it is public.
     bounding : {"inflated", "truncated"}
         How synthetic records are kept within the family's bounds, if it has them.
     clip : bool
-        Whether records outside the family's bounds were moved to them, each by itself.
+        Whether records outside the family's bounds were moved to the nearest bound, each by itself.
 
     Raises
     ------
@@ -153,7 +154,7 @@ class ModipsGridMechanism(Mechanism):
     -----
     The power that SDD draws from shrinks with the grid's reach: for Bernoulli records and 20 cells
     from 0 to 1 it is epsilon / 7.3, and from 0.2 to 0.8 epsilon / 2.6. SPHC's noise has the scale
-    2 N / epsilon in every cell, which a posterior shows through where epsilon is well above 2.
+    2 N / epsilon in every cell, which hides the posterior unless epsilon is well above 2.
     """
 
     family: Family
@@ -220,7 +221,7 @@ class ModipsGridMechanism(Mechanism):
 
     @property
     def neighbours(self) -> Neighbours:
-        """Replace-one where n is public, else add/remove-one."""
+        """The relation of its promise: replace-one where n is public, else add/remove-one."""
         return Neighbours.ADD_REMOVE if self.n is None else Neighbours.REPLACE_ONE
 
     @property
@@ -238,7 +239,7 @@ class ModipsGridMechanism(Mechanism):
 
     @property
     def cost(self) -> float:
-        """Epsilon of one copy, at most: `epsilon`, or less where the posterior itself has less."""
+        """Epsilon of one copy: `epsilon`, or less where the posterior itself has less."""
         if (self.method, self.calibration) != ("sdd", "corrected"):
             return self.epsilon
         return min(self.epsilon, up(Fraction(self._units(), 2**self.bits)))
@@ -253,7 +254,9 @@ class ModipsGridMechanism(Mechanism):
             If the method isn't "sdd".
         """
         if self.method != "sdd":
-            raise InvalidInput(f"power is of method='sdd'; this one is {quoted(self.method)}")
+            raise InvalidInput(
+                f"power is defined for method='sdd' alone; this method is {quoted(self.method)}"
+            )
         return float(self._choice().rate * 2**self.bits)
 
     def moved(self, relation: Neighbours) -> float:
@@ -265,7 +268,7 @@ class ModipsGridMechanism(Mechanism):
         return up(self.model.furthest(self.neighbours))
 
     def _units(self, relation: Neighbours | None = None) -> int:
-        """A bound on the range over cells of what a record moves, in units of 2^-bits."""
+        """Bound on the range over cells of what one record moves, in units of 2^-bits."""
         furthest = self.model.furthest(self.neighbours if relation is None else relation)
         whole: int = math.floor(furthest * 2**self.bits)
         return whole + 2
@@ -293,13 +296,13 @@ class ModipsGridMechanism(Mechanism):
 
     @property
     def strength(self) -> Strength:
-        """Proved, but as published where the calibration is and doesn't hold."""
+        """The promise's strength: proved, or as published where a published claim doesn't hold."""
         published = self.calibration == "published" and self.method != "sdd"
         return Strength.AS_PUBLISHED if published else Strength.PROVED
 
     @property
     def source(self) -> str:
-        """Where the promise is proved."""
+        """The proof or publication that the promise rests on."""
         printed = "Liu (2016), Algorithms 2 to 4; " if self.calibration == "published" else ""
         return f"{printed}bayesdp.mechanisms.modips.grid"
 
@@ -323,12 +326,12 @@ class ModipsGridMechanism(Mechanism):
     def draw(self, statistic: Any, copies: int) -> NDArray[Any]:
         """Draw copies from the secure generator, each from a cell of its own.
 
-        Of shape (copies,), and then that of an output.
+        They have shape (copies,), and then that of an output.
         """
         return copies_at(self, parameters_in(self.model.edges, self.cells(statistic, copies)))
 
     def cells(self, statistic: Any, copies: int) -> NDArray[np.int64]:
-        """Choose cells privately, shape (copies,): a copy's parameter is uniform in one."""
+        """Choose cells privately, shape (copies,); a copy's parameter is uniform in its cell."""
         units = self.model.units(self.family.vector(statistic, self.n), self.bits)
         top = max(units)
         u = np.array([each - top for each in units], dtype=np.int64)
@@ -347,7 +350,7 @@ class ModipsGridMechanism(Mechanism):
         Raises
         ------
         InvalidInput
-            If it is intractable: unless the method is "sdd".
+            If the law is intractable, as it is unless the method is "sdd".
         """
         if self.method != "sdd":
             raise InvalidInput(
@@ -364,11 +367,11 @@ class ModipsGridMechanism(Mechanism):
 
     @property
     def tractable(self) -> bool:
-        """True of "sdd"; others' laws are sums over all histograms and their noise."""
+        """True for "sdd"; the other methods' laws are sums over all histograms and their noise."""
         return self.method == "sdd"
 
     def log_cells(self, statistic: Any) -> NDArray[np.float64]:
-        """Log-probabilities of SDD's cells, shape of the statistic and the cells."""
+        """Log-probabilities of SDD's cells; the statistic's axes, then the cells."""
         u = self.power * self.model.log_weights(self.family.vector(statistic, self.n))
         u -= u.max(axis=-1, keepdims=True)
         return np.asarray(u - np.log(np.exp(u).sum(axis=-1, keepdims=True)))
@@ -377,7 +380,7 @@ class ModipsGridMechanism(Mechanism):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """Records, and their law given what the family's statistic is, where it is tractable."""
+        """Views of records, and of their law given the family's statistic, where tractable."""
         return (*self._laws(), RecordsView())
 
     def _laws(self) -> tuple[View, ...]:
@@ -418,17 +421,17 @@ class ModipsGridMechanism(Mechanism):
         return MeanLaw(scale, logp)
 
     def pairs(self) -> list[tuple[Any, Any]]:
-        """Neighbouring statistics as far apart as they can be, for an audit."""
+        """Pairs of neighbouring statistics, as far apart as possible, for an audit."""
         return self.family.pairs(self.n)
 
     @property
     def space(self) -> OutputSpace:
-        """Copies of synthetic records, as the family has them."""
+        """Copies of synthetic records, in the family's output space."""
         return self.family.space(self.size)
 
 
 def check_method(method: Any, calibration: Any) -> None:
-    """Raise InvalidInput unless there is this method, so calibrated."""
+    """Raise InvalidInput unless there is this method with this calibration."""
     check_one_of("method", method, list(METHODS))
     check_one_of("calibration", calibration, CALIBRATIONS)
     if (method, calibration) == ("sdd.mc", "corrected"):
@@ -440,11 +443,13 @@ def check_method(method: Any, calibration: Any) -> None:
 
 
 def check_few(family: Family, vector: NDArray[Any], n: int | None) -> None:
-    """Raise InvalidInput for more records than a confidential n may be."""
+    """Raise InvalidInput for more records than are allowed where n is confidential."""
     if n is None:
         records = vector[0] if isinstance(family, Gaussian) else vector.sum()
         if np.any(records > MOST_RECORDS):
-            raise InvalidInput(f"there are more than {MOST_RECORDS} records, the most for n=None")
+            raise InvalidInput(
+                f"data has more than {MOST_RECORDS} records, the most that n=None allows"
+            )
 
 
 @lru_cache(maxsize=16)

@@ -1,4 +1,4 @@
-"""Old place of what tutorials import of `bayesdp.mechanisms.modips.grid`, with a warning."""
+"""Deprecated module that warns and imports names from `bayesdp.mechanisms.modips.grid`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def __getattr__(name: str) -> Any:
     if name.startswith("__"):  # as import itself asks for
         raise AttributeError(name)
     warnings.warn(
-        f"{__name__} is deprecated and will go in a later release; import {name} from "
+        f"{__name__} is deprecated and will be removed in a later release; import {name} from "
         f"{grid.__name__}",
         DeprecationWarning,
         stacklevel=2,

@@ -4,9 +4,9 @@ One copy in the outer layer is
 
     s* = s + noise,    theta_j ~ p(theta | s*),    y_j ~ p(y | theta_j),    j = 1..draws,
 
-and the tuple (y_1, ..., y_draws) leaves (Liu, modips, section 3.1, Figure 3). Only s* depends on
-the records, and all draws are post-processing of it: they cost what one would, whatever `draws` is.
-`bdp.evaluate.combine_nested` takes estimates of shape (copies, draws).
+and the tuple (y_1, ..., y_draws) is released (Liu, modips, section 3.1, Figure 3). Only s* depends
+on the records, and all draws are post-processing of it: they cost as much as one, whatever `draws`
+is. `bdp.evaluate.combine_nested` takes estimates of shape (copies, draws).
 
 For binary records and a public n the law is that of `families.count_laws` with a product of
 beta-binomial probabilities in place of one:
@@ -44,9 +44,9 @@ class NestedModipsMechanism(Mechanism):
     Parameters
     ----------
     sbs : ModipsSBSMechanism
-        How the statistic is sanitised, and a copy follows from it.
+        The mechanism that sanitises the statistic and draws a copy from it.
     draws : int
-        Posterior draws, with a copy each, of one sanitised statistic.
+        Number of posterior draws, with one copy each, from one sanitised statistic.
 
     Raises
     ------
@@ -78,7 +78,7 @@ class NestedModipsMechanism(Mechanism):
 
     @property
     def neighbours(self) -> Neighbours:
-        """Replace-one where n is public, else add/remove-one."""
+        """The relation of its promise: replace-one where n is public, else add/remove-one."""
         return self.sbs.neighbours
 
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
@@ -87,11 +87,11 @@ class NestedModipsMechanism(Mechanism):
 
     @property
     def source(self) -> str:
-        """Where its promise is proved."""
+        """The proof or publication that its promise rests on."""
         return self.sbs.source
 
     def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
-        """Assumptions of the promise: the sanitised statistics'."""
+        """Assumptions of the promise: those of the sanitised statistics."""
         return self.sbs.assumptions(relation)
 
     def rho(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> float | None:
@@ -109,7 +109,7 @@ class NestedModipsMechanism(Mechanism):
     def draw(self, statistic: NDArray[Any], copies: int) -> NDArray[Any]:
         """Draw copies from the secure generator: as many statistics, each with its own noise.
 
-        Of shape (copies, draws), and then that of one copy.
+        They have shape (copies, draws), and then that of one copy.
         """
         noisy = np.repeat(self.sbs.noisy(statistic, copies)[:, None], self.draws, axis=1)
         return self.sbs.family.draw(noisy, self.sbs)
@@ -126,12 +126,13 @@ class NestedModipsMechanism(Mechanism):
         Raises
         ------
         InvalidInput
-            For other families, or where n is confidential: it is intractable.
+            For other families, or where n is confidential: the law is then intractable.
         """
         sbs = self.sbs
         if not self.tractable or sbs.n is None:
             raise InvalidInput(
-                "the law of nested copies is intractable but of binary records with a public n; "
+                "the law of nested copies is intractable except for binary records with a "
+                "public n; "
                 "analyse each copy as data and combine the results with bdp.evaluate.combine_nested"
             )
         a, b = sbs.family.prior  # type: ignore[attr-defined]
@@ -147,20 +148,20 @@ class NestedModipsMechanism(Mechanism):
 
     @property
     def tractable(self) -> bool:
-        """True of binary records with a public n."""
+        """True for binary records with a public n."""
         return isinstance(self.sbs.family, Bernoulli) and self.n is not None
 
     @property
     def views(self) -> tuple[View, ...]:
-        """Records, and their law given a count of ones; other families' mixes too many kinds."""
+        """Views of records and, for binary records, of their law given a count of ones."""
         laws = (count_view(self),) if isinstance(self.sbs.family, Bernoulli) else ()
         return (*laws, RecordsView())
 
     def pairs(self) -> list[tuple[Any, Any]]:
-        """Neighbouring statistics as far apart as they can be, for an audit."""
+        """Pairs of neighbouring statistics, as far apart as possible, for an audit."""
         return self.sbs.pairs()
 
     @property
     def space(self) -> Several:
-        """Copies of each sanitised statistic, with their `draw`."""
+        """Copies from each sanitised statistic, numbered by a column `draw`."""
         return Several(self.sbs.space, self.draws)

@@ -1,4 +1,4 @@
-r"""Promise of a noisy sufficient statistic of r numbers, of which a record moves t at once.
+r"""Promise of a noisy sufficient statistic: r numbers, of which a record moves at most t at once.
 
 Number i alone, with noise of its own, has a log ratio of at most epsilon_i between neighbours,
 whatever the other numbers are; and where a record doesn't move it, its law is the same. So r
@@ -64,14 +64,14 @@ class Noisy(Protocol):
 
     @property
     def neighbours(self) -> Neighbours:
-        """The relation that is promised under where none is asked for."""
+        """The neighbouring relation of the promise where no other is asked for."""
 
     def relation(self, neighbours: Any = None) -> Neighbours:
-        """The relation that a promise is asked under."""
+        """Return the neighbouring relation asked for."""
 
     @property
     def family(self) -> Family:
-        """Family of models, which says what the statistic is and how far a record moves it."""
+        """Family of models, which defines the statistic and how far a record moves it."""
 
     @property
     def noise(self) -> str:
@@ -115,7 +115,7 @@ def _worst(profiles: Sequence[Profile]) -> Profile:
 
 
 def _pure(made: Noisy, terms: int, times: int, copies: int) -> Profile:
-    """Privacy profile from the largest epsilons alone; each may be met `times` times."""
+    """Privacy profile from the largest epsilons alone, each of which may count `times` times."""
     parts = made.parts
     each = sorted((part.epsilon() for part in parts for _ in range(times)), reverse=True)
     one = total(each[:terms])
@@ -148,9 +148,10 @@ def gaussian_profile(
     scale : Fraction
         The smallest of the scales, in steps of its lattice.
     ratios : sequence of float
+        Largest move of each number over its scale.
     copies : int
     most : float
-        What the root of the sum of the ratios' squares can't exceed, if less is known of it.
+        Upper bound on the root of the sum of the ratios' squares, where a smaller one is known.
     """
     noise = GaussianNoise(scale)
     length = float(scale) * min(math.hypot(*ratios), most) * (1 + 2.0**-48)
@@ -177,7 +178,7 @@ def _ratios(parts: Sequence[AdditiveNoise], relation: Neighbours) -> list[float]
 
 
 def rho_of(made: Noisy, copies: int, relation: Neighbours) -> float | None:
-    """The zCDP parameter of copies, where more is known than what a pure epsilon implies."""
+    """The zCDP parameter of copies; None where a pure epsilon says as much."""
     if made.noise != "gaussian":
         return None
     times = 1 if relation is made.neighbours else 4  # as the norm is at most doubled

@@ -4,8 +4,8 @@ Given the sufficient statistic s of n records under a family of models, one copy
 
     s* = s + noise,    theta ~ p(theta | s*),    y_1, ..., y_size ~ p(y | theta),
 
-where the posterior takes s* for the statistic of n records, and only y leaves (Liu 2016, section
-3.3, with Definitions 5 and 6; Proposition 2).
+where the posterior takes s* for the statistic of n records, and only y is released (Liu 2016,
+section 3.3, with Definitions 5 and 6; Proposition 2).
 
 Privacy
 -------
@@ -18,13 +18,13 @@ are the same for two neighbours, and the log ratio of all is at most
     epsilon = the sum of the t largest epsilon_i,
 
 or less, where the family knows that no record moves all as far as they may at once (`JointMoves`).
-For a statistic whose numbers are all about the same records t is how many they are, sequential
+For a statistic whose numbers all depend on the same records, t is the number of them, sequential
 composition; for counts of disjoint records it is 1 where a record is added or removed, parallel
 composition, and 2 where it is replaced. Copies have noise of their own, and multiply epsilon. With
 Gaussian noise what adds is (sensitivity_i / scale_i)^2, of the t largest
 (`bayesdp.mechanisms.modips.promise`).
 
-Allocation (Liu's Definitions 5 and 6) is a choice of scales, and no other mechanism: `communal`
+Allocation (Liu's Definitions 5 and 6) is a choice of scales, not another mechanism: `communal`
 gives every number the same; `individualized` gives number i a share w_i of the promise, a scale
 in proportion to sensitivity_i / w_i (Laplace) or sensitivity_i / sqrt(w_i) (Gaussian).
 
@@ -84,19 +84,19 @@ class ModipsSBSMechanism(Mechanism):
     family : Family
         The model of the records, one of `bdp.families`, with its priors and bounds.
     size : int
-        Synthetic records a copy.
+        Number of synthetic records in a copy.
     scales : sequence of float
-        Of the noise of each number of the statistic, in that number's unit; see `numbers`.
+        Scale of the noise of each number of the statistic, in that number's unit; see `numbers`.
     n : int, optional
-        Number of confidential records, where it is public, and then neighbours replace one; None
-        where it is confidential, and they add or remove one.
+        Number of confidential records, where it is public; neighbours then replace one. None where
+        it is confidential; neighbours then add or remove one.
     noise : {"laplace", "gaussian"}
-        Discrete for the numbers that are integers.
+        The noise's law; discrete for the numbers that are integers.
     bounding : {"inflated", "truncated"}
         How noisy numbers and synthetic records are kept in their range.
     clip : bool
-        Whether records outside the family's bounds were moved to them, each by itself. Else
-        there were none: such data are refused.
+        Whether records outside the family's bounds were moved to the nearest bound, each by itself.
+        If False, there were none: such data are refused.
 
     Raises
     ------
@@ -148,18 +148,18 @@ class ModipsSBSMechanism(Mechanism):
         weights: Sequence[float] | None = None,
         **parameters: Any,
     ) -> ModipsSBSMechanism:
-        """The smallest noise, so allocated, whose `copies` copies keep (epsilon, delta).
+        """Make the mechanism with the smallest noise whose copies keep (epsilon, delta).
 
         Parameters
         ----------
         epsilon, delta, copies
             The promise of all copies together; delta in [0, 1), 0 for a pure one.
         allocation : {"individualized", "communal"}
-            What is said of it above.
+            Whether numbers have shares of the promise (`weights`), or all the same noise.
         weights : sequence of float, optional
-            Each number's share, for "individualized": positive, with sum 1. Default: equal ones.
+            Share of each number, for "individualized": positive, with sum 1. Default: equal.
         **parameters
-            The class's other parameters but the scales.
+            The class's other parameters.
 
         Raises
         ------
@@ -172,7 +172,7 @@ class ModipsSBSMechanism(Mechanism):
 
     @property
     def neighbours(self) -> Neighbours:
-        """Replace-one where n is public, else add/remove-one."""
+        """The relation of its promise: replace-one where n is public, else add/remove-one."""
         return Neighbours.ADD_REMOVE if self.n is None else Neighbours.REPLACE_ONE
 
     @property
@@ -212,7 +212,7 @@ class ModipsSBSMechanism(Mechanism):
     # What is promised.
 
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
-        """The privacy profile of `copies` independent copies, as good as is proved above."""
+        """The privacy profile of `copies` independent copies."""
         return modips_promise.profile_of(self, copies, neighbours)
 
     def rho(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> float | None:
@@ -244,12 +244,12 @@ class ModipsSBSMechanism(Mechanism):
     def draw(self, statistic: NDArray[Any], copies: int) -> NDArray[Any]:
         """Draw copies from the secure generator, each with noise of its own.
 
-        Of shape (copies, *shape of the statistics), and then that of an output.
+        They have shape (copies, *shape of the statistics), and then that of an output.
         """
         return self.family.draw(self.noisy(statistic, copies), self)
 
     def noisy(self, vector: NDArray[Any], copies: int) -> NDArray[Any]:
-        """Draw noisy numbers along the last axis, copies along the first; confidential no more."""
+        """Draw noisy numbers along the last axis, copies along the first; not confidential."""
         drawn = [part.release(vector[..., i], copies) for i, part in enumerate(self.parts)]
         return np.stack(drawn, axis=-1)
 
@@ -259,7 +259,7 @@ class ModipsSBSMechanism(Mechanism):
         Raises
         ------
         InvalidInput
-            If it is intractable; the families say where.
+            If the law is intractable, which depends on the family.
         """
         return self.family.logp(output, statistic, self)
 
@@ -267,7 +267,7 @@ class ModipsSBSMechanism(Mechanism):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """Records, and their law given what the family's statistic is, where it is tractable."""
+        """Views of records, and of their law given the family's statistic, where tractable."""
         return (*self._laws(), RecordsView())
 
     def _laws(self) -> tuple[View, ...]:
@@ -290,10 +290,10 @@ class ModipsSBSMechanism(Mechanism):
         return (MixtureTable(family.k, 0, tables, prior, size),)
 
     def pairs(self) -> list[tuple[Any, Any]]:
-        """Neighbouring statistics as far apart as they can be, for an audit."""
+        """Pairs of neighbouring statistics, as far apart as possible, for an audit."""
         return self.family.pairs(self.n)
 
     @property
     def space(self) -> OutputSpace:
-        """Copies of synthetic records, as the family has them."""
+        """Copies of synthetic records, in the family's output space."""
         return self.family.space(self.size)

@@ -23,12 +23,13 @@ that don't depend on the prior, with scales that don't. So the noisy numbers cou
 the choices, and all outputs are post-processing of both: (copies e0 + e, delta), where (e, delta)
 is the promise of copies * each noisy statistics, whichever families are chosen.
 
-That is for the relation of the release, replace-one where n is public and add/remove-one where it
-isn't. There, a replacement is a removal and an addition: a choice then costs 2 e0.
+This holds under the relation of the release, replace-one where n is public and add/remove-one where
+it isn't. In the latter case a replacement is a removal and an addition, and a choice then costs 2
+e0.
 
 The law, where copies have one, is the product p(f | x) p(y_1 | x, f) ... p(y_each | x, f). The
-choice tells of the records too: `bdp.BinomialModel` uses it. To take a family for one fixed without
-the data would be to use the wrong law.
+choice carries information on the records too, which `bdp.BinomialModel` uses. To treat the chosen
+family as fixed without the data would be to use the wrong law.
 """
 
 from __future__ import annotations
@@ -74,20 +75,20 @@ Copying = ModipsSBSMechanism | ModipsGridMechanism | NestedModipsMechanism
 
 @dataclass(frozen=True, slots=True)
 class SelectedModipsMechanism(Mechanism):
-    """Copies from a family that is chosen privately, with the choice.
+    """Synthetic copies from a privately chosen family, released with the choice.
 
     Parameters
     ----------
     modips : ModipsSBSMechanism, ModipsGridMechanism or NestedModipsMechanism
-        How a copy is made, with the first of the families.
+        The mechanism that makes a copy, with the first of the families.
     families : sequence of Family
         Two or more: all `Bernoulli`, or all `Categorical` with the same k. Public.
     epsilon : float
-        What one choice costs: under replace-one where n is public, else under add/remove-one.
+        Cost of one choice: under replace-one where n is public, else under add/remove-one.
     each : int
-        Copies made after one choice.
+        Number of copies made after one choice.
     criterion : {"log_marginal", "dic"}
-        What is larger for a better family: the log marginal likelihood, or -DIC / 2.
+        Utility of a family: its log marginal likelihood, or -DIC / 2.
 
     Raises
     ------
@@ -97,7 +98,7 @@ class SelectedModipsMechanism(Mechanism):
     Notes
     -----
     An output is a tuple of integers: the position of the chosen family, and then the numbers of
-    the copies, one after another; `split` parts them.
+    the copies, one after another; `split` separates them.
     """
 
     modips: Copying
@@ -140,7 +141,7 @@ class SelectedModipsMechanism(Mechanism):
 
     @property
     def neighbours(self) -> Neighbours:
-        """Replace-one where n is public, else add/remove-one."""
+        """The relation of its promise: replace-one where n is public, else add/remove-one."""
         return self.modips.neighbours
 
     # What is promised.
@@ -150,7 +151,7 @@ class SelectedModipsMechanism(Mechanism):
     ) -> Guarantee:
         """The promise of `copies` choices, and of `each` copies after every one.
 
-        Its own, as the zCDP parameter of the two together depends on whether a delta is needed.
+        It isn't the base class's, as the zCDP parameter depends on whether a delta is needed.
 
         Raises
         ------
@@ -193,7 +194,7 @@ class SelectedModipsMechanism(Mechanism):
 
     @property
     def _priced(self) -> Sequence[Copying]:
-        """Mechanisms that copies may cost as much as: with cells, the cost depends on the prior."""
+        """Mechanisms that bound the copies' cost; on cells, the cost depends on the prior."""
         cells = isinstance(self.modips, ModipsGridMechanism)
         return self.candidates if cells else (self.modips,)
 
@@ -216,8 +217,8 @@ class SelectedModipsMechanism(Mechanism):
     def draw(self, statistic: Any, copies: int) -> NDArray[np.int64]:
         """Choose a family, and draw copies, from the secure generator.
 
-        Independent choices, each with `each` copies after it: of shape (copies, 1 + each * numbers
-        of a copy).
+        Choices are independent, each with `each` copies after it; the shape is (copies, 1 + each *
+        numbers of a copy).
         """
         chosen = self.choice.release(self._utilities(self._counts(statistic)), copies)
         made = np.empty((copies, self.space.width), dtype=np.int64)
@@ -235,13 +236,13 @@ class SelectedModipsMechanism(Mechanism):
         Parameters
         ----------
         output : array_like of int, shape (..., 1 + each * numbers of a copy)
-        statistic : as the families say
+        statistic : as the families take it
             Its axes broadcast with the output's others.
 
         Raises
         ------
         InvalidInput
-            If it is intractable, as the copies' own is.
+            If the copies' own law is intractable.
         """
         counts, z = self._counts(statistic), np.asarray(output)
         chosen = z[..., 0]
@@ -265,22 +266,22 @@ class SelectedModipsMechanism(Mechanism):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """Records, and their law given a count of ones; of categories there is none."""
+        """Views of records and, for binary records, of their law given a count of ones."""
         laws = (count_view(self),) if self.families[0].kind == "bernoulli" else ()
         return (*laws, RecordsView())
 
     def pairs(self) -> list[tuple[Any, Any]]:
-        """Neighbouring statistics as far apart as they can be, for an audit."""
+        """Pairs of neighbouring statistics, as far apart as possible, for an audit."""
         return self.modips.pairs()
 
     @property
     def space(self) -> Chosen:
-        """Positions of the chosen family, and the copies after it, whichever that is."""
+        """Positions of the chosen family, each with the copies made after the choice."""
         return Chosen(self.choice.space, self.modips.space, self.each, self._shape())
 
     @property
     def tractable(self) -> bool:
-        """True if the copies' law is."""
+        """True if the copies' law is tractable."""
         return self.modips.tractable
 
     def _shape(self) -> tuple[int, ...]:
@@ -293,7 +294,7 @@ class SelectedModipsMechanism(Mechanism):
 
 
 def _check_modips(modips: Any, first: Family) -> Copying:
-    """Return the mechanism, from itself or from the mapping that a manifest holds."""
+    """Return the mechanism given, or make it from the mapping that a manifest holds."""
     made = modips
     if isinstance(modips, Mapping):
         for kind in get_args(Copying):

@@ -95,7 +95,7 @@ class AdditiveNoise(Mechanism):
     def log_concave(self) -> bool:
         """True if the law is log-concave in an integer statistic, for every output.
 
-        The noise is, and so are its tails; dividing by the probability of the bounds, which
+        The noise and its tails are log-concave; dividing by the probability of the bounds, which
         varies with the statistic, can break it.
         """
         return self.bounding != "truncated" and self.step <= 1
@@ -142,17 +142,17 @@ class AdditiveNoise(Mechanism):
     def calibrate(
         cls, *, epsilon: float, delta: float = 0.0, copies: int = 1, **parameters: Any
     ) -> Self:
-        """The smallest scale whose `copies` copies keep (epsilon, delta); the rest as the class.
+        """Make the mechanism with the smallest scale whose copies keep (epsilon, delta).
 
-        On the safe side of the root: the mechanism returned does keep the promise, by its own
-        guarantee, and its scale exceeds the smallest by about one part in 10^12.
+        The scale is on the safe side of the root: the mechanism returned keeps the promise, by its
+        own guarantee, and its scale exceeds the smallest by about one part in 10^12.
 
         Parameters
         ----------
         epsilon, delta, copies
             The promise of all copies together; delta in [0, 1).
         **parameters
-            The class's fields but the scale.
+            The class's other fields.
 
         Raises
         ------
@@ -214,11 +214,11 @@ class AdditiveNoise(Mechanism):
     # What is promised.
 
     def relation(self, neighbours: Any = None) -> Neighbours:
-        """Return the relation that a promise is asked under; `moved` says of which there is one."""
+        """Return the neighbouring relation asked for; `moved` raises where nothing is promised."""
         return self.neighbours if neighbours is None else check_neighbours(neighbours)
 
     def _spanned(self, relation: Neighbours) -> Fraction:
-        """Multiple of its sensitivity that the statistic moves by between neighbours at most.
+        """Largest move of the statistic between neighbours, as a multiple of its sensitivity.
 
         A replacement is a removal and an addition: twice.
         """
@@ -280,16 +280,16 @@ class AdditiveNoise(Mechanism):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """Noise on a number or a vector, which may be of integers, and a number of ones."""
+        """Views of noise on a number, a vector, integers or a number of ones."""
         return noise_views(self)
 
     def check_statistics(self, statistic: Any) -> Any:
-        """The statistic in steps of the lattice, or several, with the vector as the last axis.
+        """Return one statistic or several, in steps of the lattice; a vector is the last axis.
 
         Raises
         ------
         InvalidInput
-            If it isn't made of such numbers; no message shows one.
+            If the statistic isn't made of such numbers; no message shows one.
         """
         return to_steps(
             statistic,
@@ -313,7 +313,7 @@ class AdditiveNoise(Mechanism):
     def draw(self, statistic: NDArray[np.int64], copies: int) -> NDArray[Any]:
         """Draw copies, exactly, of a statistic in steps of the lattice, from the secure generator.
 
-        Integers or, for real statistics, floats.
+        Copies are integers or, for real statistics, floats.
         """
         shape = (copies, *statistic.shape)
         flat = np.broadcast_to(statistic, shape).ravel()
@@ -359,8 +359,8 @@ class AdditiveNoise(Mechanism):
     def pairs(self) -> list[tuple[Any, Any]]:
         """Pairs of neighbouring statistics, as the lattice points that they are rounded to.
 
-        At each bound, where the worst are, and in the middle; one component moves as far as it can,
-        or, where truncation makes that worse, all move by about the same.
+        They lie at each bound, where the worst are, and in the middle. One component moves as far
+        as it can or, where truncation makes that worse, all move by about the same.
         """
         low, high = self.ends
         d, budget = self.dimension or 1, math.floor(self.moved())
@@ -403,7 +403,7 @@ def noise_space(mechanism: AdditiveNoise) -> Numbers:
 
 
 def noise_views(mechanism: AdditiveNoise) -> tuple[View, ...]:
-    """The views of noise on a number or a vector, which may be of integers, or a number of ones."""
+    """The views of noise on a number, a vector, integers or a number of ones."""
     shape = () if mechanism.dimension is None else (mechanism.dimension,)
     cell = mechanism.cell
     whole = IntegersView(shape, partial(integers, cell), mechanism.complete)

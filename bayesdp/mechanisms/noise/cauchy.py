@@ -4,8 +4,8 @@ F(x) = 1/2 + atan(x) / pi. With atan y - atan x = atan2(y - x, 1 + x y) for x < 
 
     Pr[k] = atan2(c, c^2 + k^2 - 1/4) / pi,      Pr[noise >= k] = atan2(c, k - 1/2) / pi,
 
-where nothing cancels that counts: the only difference, c^2 + k^2 - 1/4, loses digits where the
-angle is a right one and doesn't feel them.
+where no cancellation matters: the only difference, c^2 + k^2 - 1/4, loses digits only where the
+angle is nearly a right one and insensitive to them.
 
 The draw. The direction of a point uniform in a quarter of the disc is uniform, and the tangent of
 such an angle has the law of |Cauchy|: so c y / x, rounded, with a sign. The point's coordinates
@@ -25,8 +25,8 @@ c (c'^2 + (x - T')^2) - lambda c' (c^2 + (x - T)^2) has a double root, and its d
 where lambda + 1 / lambda = 2 cosh(d). (So d is the distance of T + i c and T' + i c' in the
 hyperbolic half-plane.)
 
-Noise of scale c = S / alpha, with |T - T'| <= min(S, S') and |u| <= beta, as smooth sensitivity has
-it (Nissim, Raskhodnikova and Smith 2007), has (T - T')^2 <= alpha^2 min(c, c')^2, and so
+Noise of scale c = S / alpha, with |T - T'| <= min(S, S') and |u| <= beta, as under smooth
+sensitivity (Nissim, Raskhodnikova and Smith 2007), has (T - T')^2 <= alpha^2 min(c, c')^2, and so
 
     cosh(d) <= cosh(u) + alpha^2 exp(-|u|) / 2,
 
@@ -69,18 +69,18 @@ def cauchy_log_upper(k: ArrayLike, scale: ArrayLike) -> NDArray[np.float64]:
 
 
 def largest_alpha(epsilon: float, beta: float) -> float:
-    """The largest smooth sensitivity over scale that keeps epsilon, for beta < epsilon."""
+    """Largest ratio of smooth sensitivity to scale that keeps epsilon, for beta < epsilon."""
     both = math.exp(beta) * math.sinh((epsilon + beta) / 2) * math.sinh((epsilon - beta) / 2)
     return 2 * min(math.sinh(epsilon / 2), math.sqrt(both))
 
 
 def suitable_beta(epsilon: float) -> float:
-    """Choose beta as log(2 cosh(epsilon) - 1), up to which it is free, or epsilon / sqrt(2)."""
+    """Return the larger of log(2 cosh(epsilon) - 1), which is free, and epsilon / sqrt(2)."""
     return max(epsilon / math.sqrt(2), math.log1p((2 * math.sinh(epsilon / 2)) ** 2))
 
 
 def cauchy_draw(scale: Fraction) -> int:
-    """Draw one noise value; those beyond `ENOUGH` are cut off there.
+    """Draw one noise value, cut off at `ENOUGH` in absolute value.
 
     Parameters
     ----------

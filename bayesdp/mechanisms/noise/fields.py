@@ -1,4 +1,4 @@
-"""The public parameters of additive noise: which are allowed, and in which standard form."""
+"""Checks of the public parameters of additive noise, which return their standard form."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def check_positive(name: str, value: Any, unit: str = "statistic's unit") -> flo
 
 
 def check_each_positive(name: str, values: Sequence[Any]) -> tuple[float, ...]:
-    """Return the values as floats if all are positive finite numbers, else show none of them."""
+    """Return the values as floats if all are positive and finite, else raise, showing none."""
     try:
         return tuple(check_positive(name, value) for value in values)
     except InvalidInput:
         raise InvalidInput(
-            f"{name} has a value that is no positive finite number, in the statistic's unit"
+            f"{name} has a value that isn't a positive finite number, in the statistic's unit"
         ) from None
 
 
 def check_granularity(granularity: Any, scale: float, sensitivity: float) -> float:
-    """Return the lattice's step: as given, a power of two, or so fine that it costs little."""
+    """Return the lattice's step: the power of two given, or one so fine that it costs little."""
     if granularity is None:
         finest = math.frexp(min(scale, sensitivity))[1] - 1 - _FINEST
         return 2.0 ** max(finest, math.frexp(scale / _LONGEST)[1])

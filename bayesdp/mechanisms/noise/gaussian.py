@@ -36,9 +36,9 @@ def _profile(
 def _rho(
     mechanism: AdditiveNoise, *, copies: int = 1, neighbours: Neighbours | None = None
 ) -> float:
-    """Zero-concentrated privacy of `copies` copies: sensitivity^2 / (2 scale^2) each, rounded up.
+    """The zCDP parameter of `copies` copies: sensitivity^2 / (2 scale^2) each, rounded up.
 
-    A truncated law has that of its pure epsilon, epsilon^2 / 2 (Bun and Steinke 2016).
+    For a truncated law it is that of its pure epsilon, epsilon^2 / 2 (Bun and Steinke 2016).
     """
     copies = check_at_least_one("copies", copies)
     if mechanism.bounding == "truncated":
@@ -57,22 +57,23 @@ class GaussianMechanism(AdditiveNoise):
     scale : float
         sigma, the noise's standard deviation, in the statistic's unit.
     sensitivity : float
-        How far neighbours' statistics are apart, at most, in L2 norm, under `neighbours`.
+        Largest distance of neighbours' statistics in L2 norm, under `neighbours`.
     neighbours : Neighbours
         The relation that the sensitivity is stated under.
     dimension : int, optional
         Length of a vector statistic; None for scalars.
     bounds : tuple of two floats, optional
-        Of each component of an output; None leaves an end open.
+        Bounds of each component of an output; None leaves an end open.
     bounding : {"truncated", "inflated"}, optional
-        The law given the bounds, for statistics within them; or values beyond a bound set to it.
+        How outputs are kept within the bounds: by the law given the bounds, for statistics within
+        them; or by setting values beyond a bound to it.
     n : int, optional
         Number of records, where it is public: not under add/remove-one.
     granularity : float, optional
         Step of the lattice, a power of two; by default 2^-20 of the smaller of scale and
-        sensitivity or finer, at most 2^40 of them to a scale. The statistic is rounded to it, and
-        where it isn't finer than the sensitivity, the last digit of a sum may move it by a whole
-        step: that is charged, and warned of.
+        sensitivity or finer, with at most 2^40 steps to a scale. The statistic is rounded to it.
+        Where it isn't finer than the sensitivity, the last digit of a sum may move the rounded
+        statistic by a whole step, which is charged, with a warning.
 
     Raises
     ------
@@ -128,12 +129,12 @@ class DiscreteGaussianMechanism(AdditiveNoise):
     scale : float
         sigma: Pr[noise = k] is proportional to exp(-k^2 / (2 sigma^2)).
     sensitivity : float
-        How far neighbours' statistics are apart, at most, in L2 norm, under `neighbours`; whole
+        Largest distance of neighbours' statistics in L2 norm, under `neighbours`; whole
         for a scalar.
     neighbours, dimension, bounding, n
         As for `GaussianMechanism`.
     bounds : tuple of two ints, optional
-        Of each component of an output; None leaves an end open.
+        Bounds of each component of an output; None leaves an end open.
 
     Raises
     ------

@@ -5,7 +5,7 @@ mechanism (Ghosh, Roughgarden and Sundararajan 2009). A real statistic is first 
 lattice g Z (`bayesdp.mechanisms.noise.lattice`), with t = scale / g, and no floating-point noise is
 added (Dwork, McSherry, Nissim and Smith 2006 have the continuous mechanism, Mironov 2012 its leak).
 
-epsilon = (L1 sensitivity in steps) / t a copy, exactly, and with truncation what
+epsilon = (L1 sensitivity in steps) / t for each copy, exactly, and with truncation what
 `bayesdp.mechanisms.noise.pure` proves. One copy of a scalar has its whole exact profile; otherwise
 delta(epsilon) is what follows from the pure epsilon.
 """
@@ -30,8 +30,8 @@ def laplace_profile(
 ) -> Profile:
     """The privacy profile of `copies` independent copies of Laplace noise.
 
-    Exact for one copy of a scalar that isn't truncated. Where the sensitivity is the whole story:
-    with bounds, the profile without them, which inflating can only lower.
+    It is exact for one copy of a scalar without bounds. With inflated bounds it is the profile
+    without them, which post-processing can only lower.
     """
     copies = check_at_least_one("copies", copies)
     steps, noise = int(mechanism.moved(neighbours)), LaplaceNoise(mechanism.noise.scale)
@@ -54,22 +54,23 @@ class LaplaceMechanism(AdditiveNoise):
     scale : float
         b, in the statistic's unit: the noise has density exp(-|z| / b) / (2 b), nearly.
     sensitivity : float
-        How far neighbours' statistics are apart, at most, in L1 norm, under `neighbours`.
+        Largest distance of neighbours' statistics in L1 norm, under `neighbours`.
     neighbours : Neighbours
         The relation that the sensitivity is stated under.
     dimension : int, optional
         Length of a vector statistic; None for scalars.
     bounds : tuple of two floats, optional
-        Of each component of an output; None leaves an end open.
+        Bounds of each component of an output; None leaves an end open.
     bounding : {"truncated", "inflated"}, optional
-        The law given the bounds, for statistics within them; or values beyond a bound set to it.
+        How outputs are kept within the bounds: by the law given the bounds, for statistics within
+        them; or by setting values beyond a bound to it.
     n : int, optional
         Number of records, where it is public: not under add/remove-one.
     granularity : float, optional
         Step of the lattice, a power of two; by default 2^-20 of the smaller of scale and
-        sensitivity or finer, at most 2^40 of them to a scale. The statistic is rounded to it, and
-        where it isn't finer than the sensitivity, the last digit of a sum may move it by a whole
-        step: that is charged, and warned of.
+        sensitivity or finer, with at most 2^40 steps to a scale. The statistic is rounded to it.
+        Where it isn't finer than the sensitivity, the last digit of a sum may move the rounded
+        statistic by a whole step, which is charged, with a warning.
 
     Raises
     ------
@@ -83,8 +84,8 @@ class LaplaceMechanism(AdditiveNoise):
 
     Notes
     -----
-    epsilon = sensitivity / scale a copy, with the sensitivity rounded up to the lattice (under a
-    vector, by up to one more step a component).
+    epsilon = sensitivity / scale for each copy, with the sensitivity rounded up to the lattice (for
+    a vector, by up to one more step for each component).
 
     Examples
     --------
@@ -123,11 +124,11 @@ class DiscreteLaplaceMechanism(AdditiveNoise):
     scale : float
         t: Pr[noise = k] is proportional to exp(-|k| / t).
     sensitivity : float
-        How far neighbours' statistics are apart, at most, in L1 norm, under `neighbours`; whole.
+        Largest distance of neighbours' statistics in L1 norm, under `neighbours`; whole.
     neighbours, dimension, bounding, n
         As for `LaplaceMechanism`.
     bounds : tuple of two ints, optional
-        Of each component of an output; None leaves an end open.
+        Bounds of each component of an output; None leaves an end open.
 
     Raises
     ------
@@ -136,7 +137,7 @@ class DiscreteLaplaceMechanism(AdditiveNoise):
 
     Notes
     -----
-    epsilon = sensitivity / scale a copy.
+    epsilon = sensitivity / scale for each copy.
 
     Examples
     --------

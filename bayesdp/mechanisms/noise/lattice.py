@@ -1,4 +1,4 @@
-r"""The lattice that additive noise lives on, and how statistics get there.
+r"""The lattice that additive noise lives on, and the rounding of statistics to it.
 
 A statistic x is rounded to the lattice g Z by floor(x / g + 1/2), exactly, since g is a power of
 two; integer noise is added, and the output is an integer times g. So an output has a probability,
@@ -80,7 +80,7 @@ def to_steps(
     whole: bool,
     within: tuple[Any, Any] | None,
 ) -> Integers:
-    """The confidential statistic, rounded to the lattice, in steps; no error shows its value.
+    """Round the confidential statistic to the lattice, in steps; no error shows its value.
 
     Parameters
     ----------
@@ -89,15 +89,16 @@ def to_steps(
     step : float
         A power of two.
     dimension : int or None
+        Length of a vector statistic; None for scalars.
     whole : bool
-        Whether it must be integers.
+        Whether the statistic must be made of integers.
     within : tuple or None
         Bounds that it must lie within; its rounded values are clamped to them.
 
     Raises
     ------
     InvalidInput
-        If it isn't such an array.
+        If the statistic isn't such an array.
     """
     x = np.asarray(statistic)
     if x.dtype.kind not in "iuf":
@@ -125,7 +126,7 @@ def to_steps(
         if (low is not None and np.any(x < low)) or (high is not None and np.any(x > high)):
             raise InvalidInput(
                 f"the statistic lies outside bounds = {quoted(within)}, where a truncated law is "
-                "undefined; its value isn't shown, being confidential. Clamp it before, or take "
+                "undefined; its value isn't shown, being confidential. Clamp it first, or take "
                 "bounding='inflated'"
             )
     rounded: Integers = (k + (y - k >= 0.5)).astype(np.int64)  # y - k is exact where it matters
@@ -139,7 +140,8 @@ def to_steps(
 def _in_whole_steps(x: Any, step: int) -> Integers:
     """Integers rounded to multiples of an even step, by whole numbers alone.
 
-    As floats those beyond 2^53 would be rounded twice, and some a step apart end up two apart.
+    As floats, integers beyond 2^53 would be rounded twice, and some that are one step apart would
+    end up two apart.
     """
     wide = np.uint64 if x.dtype.kind == "u" else np.int64
     whole, rest = np.divmod(x.astype(wide), wide(step))

@@ -1,4 +1,4 @@
-r"""Laws of integer noise: discrete Laplace and discrete Gaussian, whole, in a tail, in an interval.
+r"""Laws of integer noise, discrete Laplace and discrete Gaussian, with tails and intervals.
 
 Everything is a sum of positive terms or a ratio of such, so nothing cancels: log probabilities
 keep 13 digits after the point, far into the tails.
@@ -58,7 +58,7 @@ class Noise(Protocol):
         """Log Pr[-below <= noise <= above] of integers >= 0, or inf."""
 
     def draw(self, count: int) -> Integers:
-        """Draw independently and exactly."""
+        """Draw `count` values of the noise, independently and exactly."""
 
     def draw_within(self, below: Integers, above: Integers) -> Integers:
         """Draw exactly from the noise given -below <= noise <= above, element by element."""
@@ -100,9 +100,10 @@ class LaplaceNoise:
     def draw_within(self, below: Integers, above: Integers) -> Integers:
         """Draw within an interval by rejection; at least 1 in 4 proposals is kept.
 
-        Uniform ones on an interval of at most scale + 1 points, with an average above
-        1 - exp(-1); else noise, which lies on an interval of w > scale steps from 0 with
-        probability (1 - q^(w + 1)) / (1 + q) > (1 - exp(-1)) / 2.
+        Proposals are uniform on an interval of at most scale + 1 points, accepted with an average
+        probability above 1 - exp(-1); on a longer one they are the noise itself, which lies on an
+        interval of w > scale steps from 0 with probability (1 - q^(w + 1)) / (1 + q) > (1 -
+        exp(-1)) / 2.
         """
         rate = self._rate
         return _within(
@@ -185,8 +186,9 @@ class GaussianNoise:
     def draw_within(self, below: Integers, above: Integers) -> Integers:
         """Draw within an interval by rejection; at least 1 in 4 proposals is kept.
 
-        Uniform ones on an interval of at most 2 scale + 1 points, with an average above 1/2;
-        else noise, whose half is positive or 0, and most of that within 2 scale.
+        Proposals are uniform on an interval of at most 2 scale + 1 points, accepted with an average
+        probability above 1/2; on a longer one they are the noise itself, half of which is positive
+        or 0, and most of that within 2 scale.
         """
         twice = float(2 * self.scale * self.scale)
         return _within(

@@ -1,6 +1,7 @@
 r"""Pure epsilon of additive noise: Laplace, truncated Laplace, truncated Gaussian.
 
-All in steps of the lattice; c, c' are the rounded statistics of neighbours, j = |c' - c|.
+All lengths are in steps of the lattice; c, c' are the rounded statistics of neighbours, j = |c' -
+c|.
 
 Laplace, q = exp(-1 / t): Pr[z | c] / Pr[z | c'] <= exp(j / t), attained at every z on c's side.
 Over components the exponents add up, so epsilon = (L1 sensitivity) / t. Inflating keeps it, being
@@ -49,7 +50,7 @@ _BELOW = 1 - 2.0**-50  # of epsilon, where what is left of a ratio above it is t
 
 
 def up(value: Fraction | int) -> float:
-    """The smallest float that isn't below `value`."""
+    """Return the smallest float that isn't below `value`."""
     nearest = float(value)
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
@@ -57,7 +58,7 @@ def up(value: Fraction | int) -> float:
 def spread(cost: Callable[[float], float], budget: int, dimension: int, width: float) -> float:
     """Largest sum of cost(j_i) over whole 0 <= j_i <= width with sum at most `budget`.
 
-    For a concave, increasing cost with cost(0) = 0.
+    The cost must be concave and increasing, with cost(0) = 0.
     """
     if budget >= dimension * width:
         return dimension * cost(width)
@@ -66,7 +67,7 @@ def spread(cost: Callable[[float], float], budget: int, dimension: int, width: f
 
 
 def truncated_laplace(noise: LaplaceNoise, budget: int, dimension: int, width: float) -> float:
-    """Pure epsilon of one copy with truncated Laplace noise, rounded up; see the module."""
+    """Pure epsilon of one copy with truncated Laplace noise, rounded up."""
     rate = float(1 / noise.scale)
 
     def cost(j: float) -> float:
@@ -98,7 +99,7 @@ def l1_budget(length: float, dimension: int) -> int:
 
 
 def laplace_divergence(noise: LaplaceNoise, shift: int, epsilon: float) -> float:
-    r"""Hockey-stick divergence of discrete Laplace noise from the same, `shift` steps further.
+    r"""Hockey-stick divergence of discrete Laplace noise from itself shifted by `shift` steps.
 
     The ratio falls in z, so the best events are {z <= m}: of all m, the last one where it exceeds
     exp(epsilon), m = ceil((shift - epsilon t) / 2) - 1. And Pr[z <= m] - exp(epsilon)

@@ -16,7 +16,7 @@ _SCALES = {True: 100.0, False: 20.0}  # of Laplace or Gaussian noise, whose laws
 
 
 def range_of(cell: Cell) -> tuple[float, float]:
-    """Ends of a number's range, in its own unit; inf where there is none."""
+    """Ends of a number's range, in its own unit; infinite where open."""
     low, high = (None if end is None else end * cell.step for end in cell.ends)
     return -math.inf if low is None else low, math.inf if high is None else high
 
@@ -27,26 +27,27 @@ def reached(
     within: tuple[float, float],
     times: float = 1.0,
 ) -> tuple[int, int]:
-    """Integers from which noise reaches the outputs; what is at an end, from all beyond it.
+    """Return the range of integers from which noise reaches the outputs.
 
-    Outputs may be further apart than noise reaches: what is between them is as likely as their sum
-    of distances from it says. And they may be further from where the integer may be: then from
-    its nearest place on, beyond which noise falls as it does beyond the outputs.
+    An output at an inflated end may come from any integer beyond it. Where outputs are further
+    apart than noise reaches, all integers between them are included, whose likelihood depends on
+    the sum of their distances. Where they are out of reach of every integer within the ends, the
+    range begins at the nearest one, beyond which the noise falls as it does beyond the outputs.
 
     Parameters
     ----------
     cell : Cell
-        Of a single number.
+        Noise on a single number.
     outputs : ndarray, shape (copies,)
     within : tuple of two floats
-        Where the integer may be; inf where there is no end.
+        Ends of the integer's range; infinite where open.
     times : float
-        How many times as far to look as noise reaches; inf for all that may be.
+        Factor of the distance that noise reaches; inf for the whole range.
 
     Raises
     ------
     InvalidInput
-        If there is no such integer, or no end of them.
+        If there is no such integer, or infinitely many.
     """
     reach = times * _SCALES[cell.noise.laplace] * cell.scale
     low, high = range_of(cell)
@@ -64,8 +65,8 @@ def reached(
         last = min(last, end + reach)
     if math.isinf(first) or math.isinf(last):
         raise InvalidInput(
-            "an output is at an end of its range, so that the integer behind it may be any beyond "
-            "it; take a distribution with a largest and a smallest value, as pm.Binomial.dist"
+            "an output is at an end of its range, so the integer behind it may be any beyond that "
+            "end; take a distribution with a smallest and a largest value, as pm.Binomial.dist"
         )
     return math.ceil(first), math.floor(last)
 

@@ -1,4 +1,4 @@
-r"""Penalised logistic regression on bounded columns: its minimiser, and how far records move it.
+r"""Penalised logistic regression on bounded columns: its minimiser and its sensitivity.
 
 With x = (1, predictors), predictors rescaled by public bounds to [-1, 1] in steps of 2^-23,
 ||x|| <= R = sqrt(p + 1), a response y of -1 or 1 and a public penalty l > 0, w* is the minimiser of
@@ -19,9 +19,9 @@ of the gradient added to it. With u = 2^-53, d = p + 1 and floats x_j that are e
 own relative error is taken as 2^-45, some hundred times what libraries promise; a product is off by
 u, their sum by n u, as `math.fsum` rounds once, and l w_j and adding it by u n + 2 u l |w_j|.
 
-There is no refusal that depends on the data. Newton's method is tried, and if it doesn't get to a
-certificate, gradient descent from 0 with step 1 / L, L = l + n R^2 / 4, does. ||w*|| is at most
-B = min(sqrt(2 n log 2 / l), n R / l), since J(w*) <= J(0) and J's gradient at w* is 0. Let e be a
+There is no refusal that depends on the data. Newton's method is tried, and if it doesn't reach a
+certificate, gradient descent from 0 with step 1 / L, L = l + n R^2 / 4, does. ||w*|| is at most B =
+min(sqrt(2 n log 2 / l), n R / l), since J(w*) <= J(0) and J's gradient at w* is 0. Let e be a
 public bound on a gradient's error within 2 B + R / l of 0, with what rounding a step amounts to. A
 step takes the gradient's length g to (1 - l / L) g + e or less, so that it comes below 2 e L / l,
 where a certificate is had if e (2 L / l + 2) <= l t; and the distance from w* to (1 - l / L) of it
@@ -49,7 +49,7 @@ _NEWTON = 60
 
 
 def longest(n: int, predictors: int, penalty: float) -> float:
-    """Bound B on the minimiser's length, and more than what the solver may add, rounded up."""
+    """Bound B on the minimiser's length, plus one on the solver's error, rounded up."""
     step = math.sqrt(predictors + 1) / penalty
     return (min(math.sqrt(2 * n * math.log(2) / penalty), n * step) + step) * _UP
 
@@ -60,7 +60,7 @@ def sensitivity(predictors: int, penalty: float) -> float:
 
 
 def check_reachable(n: int, predictors: int, penalty: float) -> None:
-    """Raise InvalidInput unless gradient descent is sure to get to a certificate."""
+    """Raise InvalidInput unless gradient descent is certain to reach a certificate."""
     d, radius = predictors + 1, math.sqrt(predictors + 1)
     smooth = penalty + n * radius * radius / 4
     most = 2 * longest(n, predictors, penalty)
@@ -78,13 +78,13 @@ def _limit(d: int, penalty: float) -> float:
 
 
 def _error(n: int, d: int, penalty: float, total: float, length: float) -> float:
-    """Bound what floating point changes of the gradient's length; `total` is ||w||_1."""
+    """Bound the floating-point error of the gradient's length; `total` is ||w||_1."""
     each = n * (d * 2.0**-52 * total / 4 + 2.0**-45 + 2.0**-51)
     return (math.sqrt(d) * each + penalty * length * 2.0**-51) * _UP
 
 
 def certified(x: Floats, y: Floats, w: Floats, penalty: float) -> bool:
-    """Return True if w is surely within the limit of the minimiser."""
+    """Return True if w is certified to be within the limit of the minimiser."""
     n, d = x.shape
     if not np.all(np.isfinite(w)):
         return False
@@ -104,7 +104,7 @@ def minimiser(x: Floats, y: Floats, penalty: float) -> tuple[float, ...]:
     y : ndarray, shape (n,)
         -1 and 1.
     penalty : float
-        With which `check_reachable` doesn't raise.
+        A penalty with which `check_reachable` doesn't raise.
     """
     w = _newton(x, y, penalty)
     if w is None:
@@ -137,7 +137,7 @@ def _newton(x: Floats, y: Floats, penalty: float) -> Floats | None:
 
 
 def descended(x: Floats, y: Floats, penalty: float) -> Floats:
-    """Minimise by gradient descent from 0, until a certificate, which surely comes."""
+    """Minimise by gradient descent from 0 until a certificate, which it is certain to reach."""
     n, d = x.shape
     w, smooth = np.zeros(d), penalty + n * d / 4
     count = 0

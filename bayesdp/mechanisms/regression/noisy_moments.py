@@ -1,10 +1,10 @@
-r"""Noisy moments of bounded columns: what a linear regression is computed from, each plus noise.
+r"""Noisy moments of bounded columns, from which linear regressions of them are computed.
 
 The statistic is that of `bayesdp.mechanisms.families.linear_regression`: the sums of columns that
 are rescaled by their public bounds to [-1, 1], of their squares and of their products, as exact
-integers, and before them n where that is confidential. Whichever column is a response, it is
-X'X, X'y and y'y. All numbers get independent noise of one scale b, on a lattice, and leave as they
-are: nothing is projected or moved into a range, so that the law of what leaves is known.
+integers, and before them n where that is confidential. Whichever column is the response, these are
+X'X, X'y and y'y. All numbers get independent noise of one scale b, on a lattice, and are released
+as they are: nothing is projected or moved into a range, so that the law of the release is known.
 
 Privacy
 -------
@@ -22,12 +22,12 @@ numbers by 1.
 
 Records with a missing value
 ----------------------------
-With `missing="drop"` a record that has one isn't counted, nor anything of it. That depends on the
-record alone, so two data sets that differ by one record are, of complete ones, the same or differ
-by one: the promise holds as it is, for incomplete records too, where n is confidential. Where n is
-public it would be the number of complete records, which a replaced record may change: then that
-number is no longer public, and the release is refused. What is released is about the complete
-records; that they are like the others is for the analyst to judge.
+With `missing="drop"` a record with a missing value isn't counted, nor is any other value of it.
+That depends on the record alone, so two data sets that differ by one record are, of complete ones,
+the same or differ by one: the promise holds as it is, for incomplete records too, where n is
+confidential. Where n is public it would be the number of complete records, which a replaced record
+may change: then that number is no longer public, and the release is refused. What is released is
+about the complete records; that they are like the others is for the analyst to judge.
 """
 
 from __future__ import annotations
@@ -75,17 +75,18 @@ class NoisyMomentsMechanism(Mechanism):
     bounds : mapping, or sequence of pairs
         (low, high) of each column by its name, chosen without the data; two columns or more.
     scale : float
-        b: the noise has density proportional to exp(-|z| / b), or exp(-(z / b)^2 / 2), nearly.
-        In units of rescaled columns.
+        b, in units of rescaled columns: the noise has density nearly proportional to exp(-|z| / b),
+        or exp(-(z / b)^2 / 2).
     n : int, optional
-        Number of records, where it is public, and then neighbours replace one; None where it is
-        confidential, and they add or remove one.
+        Number of records, where it is public; neighbours then replace one. None where it is
+        confidential; neighbours then add or remove one.
     noise : {"laplace", "gaussian"}
-        Discrete for n.
+        The noise's law; discrete for n.
     missing : {"refuse", "drop"}
-        Whether records with a missing value weren't counted; else there were none.
+        Whether records with a missing value were left out ("drop"); if "refuse", there were none.
     clip : bool
-        Whether values out of their bounds were moved to them, each by itself; else there were none.
+        Whether values outside their bounds were moved to the nearest bound, each by itself; if
+        False, there were none.
     granularity : float, optional
         The lattice's step, a power of two. Default: 2^-20 of the smaller of the scale and 1.
 
@@ -130,7 +131,7 @@ class NoisyMomentsMechanism(Mechanism):
     def calibrate(
         cls, *, epsilon: float, delta: float = 0.0, copies: int = 1, **parameters: Any
     ) -> NoisyMomentsMechanism:
-        """The smallest noise whose `copies` copies keep (epsilon, delta); the rest as the class.
+        """Make the mechanism with the smallest noise whose copies keep (epsilon, delta).
 
         Raises
         ------
@@ -147,7 +148,7 @@ class NoisyMomentsMechanism(Mechanism):
 
     @property
     def family(self) -> LinearRegression:
-        """Family of models whose sufficient statistic the moments are."""
+        """Family of models that have the moments as their sufficient statistic."""
         return _family(self.bounds)
 
     @property
@@ -162,7 +163,7 @@ class NoisyMomentsMechanism(Mechanism):
 
     @property
     def neighbours(self) -> Neighbours:
-        """Replace-one where n is public, else add/remove-one."""
+        """The relation of its promise: replace-one where n is public, else add/remove-one."""
         return Neighbours.ADD_REMOVE if self.n is None else Neighbours.REPLACE_ONE
 
     @property
@@ -202,7 +203,7 @@ class NoisyMomentsMechanism(Mechanism):
     # What is drawn, and with what probability.
 
     def check_statistic(self, statistic: Any) -> Any:
-        """Return the statistic if it is a single one that records may have, else raise."""
+        """Return the statistic if it is a single one that records can have, else raise."""
         vector = self.family.vector(statistic, self.n)
         check_one_statistic(vector.shape, (len(self.parts),))
         for part, value in zip(self.parts, vector, strict=True):
@@ -210,7 +211,7 @@ class NoisyMomentsMechanism(Mechanism):
         return statistic
 
     def check_statistics(self, statistic: Any) -> NDArray[Any]:
-        """The statistic's numbers, or several statistics', shape (..., numbers); else raise."""
+        """Return the numbers of one statistic or several, shape (..., numbers), or raise."""
         return self.family.vector(statistic, self.n)
 
     def draw(self, statistic: NDArray[Any], copies: int) -> NDArray[np.float64]:
@@ -230,12 +231,12 @@ class NoisyMomentsMechanism(Mechanism):
 
     @property
     def views(self) -> tuple[MomentsView, ...]:
-        """Noisy sums of the columns, of their squares and of their products."""
+        """View of noisy sums of the columns, of their squares and of their products."""
         size = self.parts[0] if self.n is None else None
         return (MomentsView(dict(self.bounds), self.n, size, self.parts[-1]),)
 
     def pairs(self) -> list[tuple[Any, Any]]:
-        """Neighbouring statistics as far apart as they can be."""
+        """Pairs of neighbouring statistics, as far apart as possible."""
         return self.family.pairs(self.n)
 
     @property

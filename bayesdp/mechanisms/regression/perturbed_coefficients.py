@@ -1,15 +1,16 @@
 r"""Perturbed coefficients: a penalised regression of bounded columns, with Gaussian noise added.
 
 Output perturbation (Chaudhuri, Monteleoni and Sarwate 2011). The statistic is the intercept and the
-coefficients of columns that are rescaled by their public bounds to [-1, 1]. Of a linear regression
-they are the exact minimiser, rounded once to floats (`bayesdp.mechanisms.regression.ridge`); of a
-logistic one a number certified to be as near to it as the sensitivity allows for, whatever the data
-(`bayesdp.mechanisms.regression.logistic_minimiser`). Both prove how far one replaced record moves
-them in L2 norm. They are rounded to a lattice, and exact discrete Gaussian noise is added
-(`bayesdp.mechanisms.noise.gaussian`).
+coefficients of columns that are rescaled by their public bounds to [-1, 1]. For a linear regression
+they are the exact minimiser, rounded once to floats (`bayesdp.mechanisms.regression.ridge`); for a
+logistic one they are certified to be as near to the minimiser as the sensitivity allows for,
+whatever the data (`bayesdp.mechanisms.regression.logistic_minimiser`). Both prove how far one
+replaced record moves them in L2 norm. They are rounded to a lattice, and exact discrete Gaussian
+noise is added (`bayesdp.mechanisms.noise.gaussian`).
 
-n is public, and neighbours replace a record. With n confidential linear coefficients are as long as
-records are many, and one more may move them by any amount, so there is no such release of them.
+n is public, and neighbours replace a record. With n confidential, the length of linear coefficients
+grows with the number of records, and one more record may move them by any amount, so there is no
+such release of them.
 """
 
 from __future__ import annotations
@@ -58,18 +59,21 @@ class PerturbedCoefficientsMechanism(Mechanism):
     bounds : mapping, or sequence of pairs
         (low, high) of each column by its name, chosen without the data; two columns or more.
     response : str
-        Which column is regressed on the others.
+        The column that is regressed on the others.
     penalty : float
-        What the sum of squared coefficients, of rescaled columns and with the intercept, costs
-        beside the sum of squared residuals; half of it beside the sum of logistic losses. Public.
+        Factor of the sum of squared coefficients, of rescaled columns and including the intercept,
+        that is added to the sum of squared residuals; half of it is added to the sum of logistic
+        losses. Public.
     scale : float
         The noise's standard deviation, in units of coefficients of rescaled columns.
     n : int
         Number of records. Public.
     clip : bool
-        Whether values out of their bounds were moved to them, each by itself; else there were none.
+        Whether values outside their bounds were moved to the nearest bound, each by itself; if
+        False, there were none.
     loss : {"linear", "logistic"}
-        Of a logistic regression the response is at one of its bounds, and the upper counts as 1.
+        The regression's loss. For "logistic", the response is at one of its bounds, and the upper
+        one counts as 1.
     granularity : float, optional
         The lattice's step, a power of two. Default: 2^-20 of the smaller of the scale and the
         sensitivity.
@@ -126,12 +130,13 @@ class PerturbedCoefficientsMechanism(Mechanism):
     def calibrate(
         cls, *, epsilon: float, delta: float, copies: int = 1, **parameters: Any
     ) -> PerturbedCoefficientsMechanism:
-        """The smallest noise whose `copies` copies keep (epsilon, delta); the rest as the class.
+        """Make the mechanism with the smallest noise whose copies keep (epsilon, delta).
 
         Raises
         ------
         InvalidInput
-            If an argument is out of its range, or no scale keeps the promise: delta is 0, say.
+            If an argument is out of its range, or no scale keeps the promise, as with
+            delta = 0.
         """
         example = cls(scale=1.0, **{**parameters, "granularity": None})
         noise = GaussianMechanism.calibrate(
@@ -149,7 +154,7 @@ class PerturbedCoefficientsMechanism(Mechanism):
 
     @property
     def family(self) -> LinearRegression:
-        """Family of models whose sums the coefficients are computed from."""
+        """Family of models from whose sums the coefficients are computed."""
         return _family(self.bounds, self.response)
 
     @property
@@ -178,8 +183,8 @@ class PerturbedCoefficientsMechanism(Mechanism):
         """Compute the coefficients of records, from the result of `gathered`. Confidential."""
         if given.n != self.n or isinstance(given, Sums) != (self.loss == "linear"):
             raise InvalidInput(
-                f"the statistic is of {self.loss} loss and n = {self.n} records; it was given "
-                "what is of others"
+                f"the mechanism is for {self.loss} loss and n = {self.n} records; the result of "
+                "gathered() is for another loss or number of records"
             )
         made: tuple[float, ...] = coefficients(given, self.family, self.penalty)
         return made
@@ -207,7 +212,7 @@ class PerturbedCoefficientsMechanism(Mechanism):
 
     @property
     def source(self) -> str:
-        """Where its promise is proved."""
+        """The proof or publication that its promise rests on."""
         return PROOFS[self.loss]
 
     def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
@@ -230,7 +235,7 @@ class PerturbedCoefficientsMechanism(Mechanism):
         return self.part.check_statistic(statistic)
 
     def check_statistics(self, statistic: Any) -> Any:
-        """Coefficients in steps of the lattice, or several statistics'; else raise."""
+        """Return coefficients of one statistic or several, in steps of the lattice; or raise."""
         return self.part.check_statistics(statistic)
 
     def draw(self, statistic: Any, copies: int) -> NDArray[np.float64]:
@@ -245,13 +250,13 @@ class PerturbedCoefficientsMechanism(Mechanism):
 
     @property
     def views(self) -> tuple[CoefficientsView, ...]:
-        """Noisy coefficients of the regression."""
+        """View of noisy coefficients of the regression."""
         bounds, predictors = dict(self.bounds), self.predictors
         about = self.loss, bounds, predictors, self.response, self.penalty, self.n
         return (CoefficientsView(*about, self.part.cell),)
 
     def pairs(self) -> list[tuple[Any, Any]]:
-        """Pairs of statistics as far apart as neighbours' may be."""
+        """Pairs of statistics as far apart as neighbours' can be."""
         return self.part.pairs()
 
     @property

@@ -38,7 +38,7 @@ class Signed:
 
 
 def gathered(family: LinearRegression, loss: str, data: Any, *, clip: bool) -> Sums | Signed:
-    """Gather from confidential records what their coefficients are computed from.
+    """Gather the confidential sums or records from which coefficients are computed.
 
     Parameters
     ----------
@@ -47,13 +47,13 @@ def gathered(family: LinearRegression, loss: str, data: Any, *, clip: bool) -> S
     loss : {"linear", "logistic"}
     data : DataFrame, array of shape (n, columns), or iterator of those
     clip : bool
-        Whether values out of their bounds are moved to them.
+        Whether values outside their bounds are moved to the nearest bound.
 
     Raises
     ------
     InvalidInput
-        If there are none, one is missing or, unless clipped, out of its bounds, or a logistic
-        regression's response isn't at one of its bounds. No message shows a value.
+        If there are no records, a value is missing or, unless clipped, out of its bounds, or a
+        logistic regression's response isn't at one of its bounds. No message shows a value.
     """
     if loss == "linear":
         return sums_of(family, data, clip=clip)

@@ -1,4 +1,4 @@
-r"""Ridge regression on bounded columns: its exact minimiser, and how far a record moves it.
+r"""Ridge regression on bounded columns: its exact minimiser and its sensitivity.
 
 Columns are rescaled by their public bounds to [-1, 1] and rounded to steps of 2^-23, record by
 record (`bayesdp.mechanisms.families.moments`). With x = (1, predictors), ||x|| <= R = sqrt(p + 1),
@@ -6,8 +6,8 @@ record (`bayesdp.mechanisms.families.moments`). With x = (1, predictors), ||x|| 
 
     w = A^-1 X'y,    A = X'X + l I,
 
-a rational number, as all sums are whole numbers of steps, and it is found as one: no solver stops
-early, and nothing but the last rounding to floats is lost.
+a rational number, as all sums are whole numbers of steps, and it is computed as one: no solver
+stops early, and only the last rounding to floats loses anything.
 
 How long w is: its singular values are s / (s^2 + l) <= 1 / (2 sqrt(l)) and ||y|| <= sqrt(n), so
 ||w|| <= B(n) = sqrt(n) / (2 sqrt(l)).
@@ -28,8 +28,8 @@ neighbours' minimisers are apart by at most
     2 min(c (1 + R B(n - 1)), B(n)),
 
 in L2 norm. That of Chaudhuri, Monteleoni and Sarwate (2011, Lemma 7), 2 L / l with the gradient's
-bound L = R (1 + R B), is no smaller. One more or fewer record, with n confidential, has no such
-bound: B grows with n.
+bound L = R (1 + R B), is no smaller. For one record more or fewer, with n confidential, there is no
+such bound: B grows with n.
 """
 
 from __future__ import annotations
@@ -70,9 +70,11 @@ def minimiser(
     totals : sequence of int
         Sums of columns, of squares and of products, in steps, as `moments.totals_of` has them.
     n, columns : int
+        Numbers of records and of columns.
     place : int
-        The response's, among the columns.
+        Index of the response among the columns.
     penalty : float
+        The public penalty l.
     """
     second = {(j, j): totals[columns + j] for j in range(columns)}
     for pair, total in zip(combinations(range(columns), 2), totals[2 * columns :], strict=True):

@@ -6,9 +6,9 @@ largest |u_i(x) - u_i(x')| over candidates i and neighbours x, x'. The rate is
 
     epsilon / (2 s),   or, for monotone utilities,   epsilon / s.
 
-Monotone means that when one record is added, either no utility falls or none rises. Counts are:
-an added record raises those it counts in. Then neighbours x, x' have all u_i(x') - u_i(x) in
-[0, s], or all in [-s, 0].
+Monotone means that when one record is added, either no utility falls or none rises. Counts are
+monotone: an added record raises those it is counted in. Then neighbours x, x' have all u_i(x') -
+u_i(x) in [0, s], or all in [-s, 0].
 
 Both families of choice satisfy one inequality. Let d_i = u_i(x') - u_i(x). For each candidate i,
 
@@ -16,7 +16,7 @@ Both families of choice satisfy one inequality. Let d_i = u_i(x') - u_i(x). For 
 
 which their modules prove. If every |d_j| <= s, the right side is at most 2 s rate; if all d_j
 are in an interval of length s, as for monotone utilities, at most s rate. Either way it is
-epsilon. And it is no less: where the bound is attained, or approached, `pairs` has the pair.
+epsilon. And epsilon is no less: `pairs` has the pair where the bound is attained or approached.
 
 *From add/remove to replace-one.* To replace a record is to remove it and add another. In general
 d is the sum of two steps, each in [-s, s]: |d_i| <= 2 s, and the cost is 4 s rate = 2 epsilon. For
@@ -57,7 +57,7 @@ Pair = tuple[Any, Any]
 class Selection(Mechanism):
     """Base of mechanisms that choose a candidate; a subclass adds its law.
 
-    The fields are described, and what they raise, with `ExponentialMechanism`.
+    The fields, and what they raise, are described in `ExponentialMechanism`.
     """
 
     epsilon: float = field()  # type: ignore[assignment]  # a parameter, not the profile's
@@ -118,13 +118,13 @@ class Selection(Mechanism):
 
     @property
     def rate(self) -> Fraction:
-        """Exact factor from a gap of utilities to an exponent."""
+        """Exact factor of a gap of utilities in its exponent."""
         return Fraction(self.epsilon) / Fraction(self.sensitivity) / (1 if self.monotone else 2)
 
     def relation(self, neighbours: Any = None) -> Neighbours:
-        """Return the relation that a promise is asked under: that of the utilities' sensitivity.
+        """Return the neighbouring relation asked for, by default that of the sensitivity.
 
-        Or else replace-one, which costs twice what add/remove-one does.
+        Replace-one costs twice what add/remove-one does.
 
         Raises
         ------
@@ -135,7 +135,7 @@ class Selection(Mechanism):
         if relation not in (self.neighbours, Neighbours.REPLACE_ONE):
             raise InvalidInput(
                 f"neighbours is {quoted(relation.value)}, but the sensitivity is stated under "
-                f"{quoted(self.neighbours.value)}, which says nothing of it; state the "
+                f"{quoted(self.neighbours.value)}, from which nothing follows; state the "
                 "mechanism's epsilon and sensitivity under 'add_remove'"
             )
         return relation
@@ -159,7 +159,7 @@ class Selection(Mechanism):
         )
 
     def nearby(self, pair: Pair, generator: np.random.Generator) -> Pair:
-        """Draw utilities near the pair's first, and neighbours of them, for an audit's search."""
+        """Draw utilities near the pair's first ones, and neighbours of them, for an audit."""
         s = self.sensitivity
         one = np.array(pair[0], dtype=np.float64)
         one += s * generator.integers(-1, 2, self.k) * 2.0 ** generator.integers(-1, 5)
@@ -175,11 +175,11 @@ class Selection(Mechanism):
         return utilities
 
     def check_statistics(self, statistic: Any) -> NDArray[Any]:
-        """Utilities of one choice or several, shape (..., k), else raise."""
+        """Return the utilities of one choice or several, shape (..., k), or raise InvalidInput."""
         return check_utilities(statistic, self.k)
 
     def draw(self, statistic: NDArray[Any], copies: int) -> NDArray[np.int64]:
-        """Choose candidates, exactly; positions, each in 0..k-1, of shape (copies, ...)."""
+        """Choose candidates exactly; returns positions in 0..k-1, shape (copies, ...)."""
         rows, gamma = (
             each.reshape(-1, self.k) for each in (statistic, exponents(statistic, self.rate))
         )
@@ -191,7 +191,7 @@ class Selection(Mechanism):
         Parameters
         ----------
         output : array_like of int
-            Positions; broadcasts with the statistic's shape but its last axis.
+            Positions; broadcast with all axes of the statistic but the last.
         statistic : array_like, shape (..., k)
             Utilities.
         """
@@ -201,11 +201,11 @@ class Selection(Mechanism):
     def _choose(
         self, rows: NDArray[Any], gamma: NDArray[np.float64], copies: int
     ) -> NDArray[np.int64]:
-        """Choose positions, all rows once, then all again; rows and gamma have shape (rows, k)."""
+        """Choose positions, all rows once, then all again; rows and gamma are (rows, k)."""
         raise NotImplementedError
 
     def _log_law(self, gamma: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Log-probability of each candidate, from gamma = rate * what it lacks to the best."""
+        """Log-probability of each candidate, from gamma = rate * its distance from the best."""
         raise NotImplementedError
 
     @property
@@ -218,7 +218,7 @@ class Selection(Mechanism):
         return np.array([self.labels[output]])
 
     def far_pair(self, gap: float) -> Pair:
-        """Pair of utilities at which the first candidate trails by `gap`, and the worst change."""
+        """Pair of utilities where the first candidate trails by `gap`, with the worst change."""
         s = self.sensitivity
         one, other = np.zeros(self.k), np.full(self.k, 0.0 if self.monotone else -s)
         one[0], other[0] = -gap, _moved(-gap, s)

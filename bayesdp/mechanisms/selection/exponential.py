@@ -46,10 +46,10 @@ class ExponentialMechanism(Selection):
     Parameters
     ----------
     epsilon : float
-        What one choice costs under `neighbours`, positive.
+        Cost of one choice under `neighbours`, positive.
     sensitivity : float
-        Largest change of any candidate's utility between neighbours, positive. Public. That no
-        utility changes by more is assumed: it can't be checked on one data set.
+        Largest change of any candidate's utility between neighbours, positive. Public. It is
+        assumed that no utility changes by more, which can't be checked on one data set.
     candidates : int or tuple
         Their number, or their labels (different texts, numbers or booleans), two or more. Public.
     monotone : bool
@@ -57,7 +57,7 @@ class ExponentialMechanism(Selection):
     n : int or None
         Number of records, at least 1, where it is public. A public n has no add/remove neighbours.
     neighbours : Neighbours or str
-        "add_remove" (default) or "replace_one": what the sensitivity and epsilon are stated under.
+        "add_remove" (default) or "replace_one": the relation of the sensitivity and epsilon.
 
     Raises
     ------
@@ -109,11 +109,11 @@ class ExponentialMechanism(Selection):
 
     @property
     def views(self) -> tuple[ChoiceView, ...]:
-        """A choice among the candidates, given their utilities."""
+        """View of a choice among the candidates, given their utilities."""
         return (ChoiceView(self.k, float(self.rate)),)
 
     def pairs(self) -> list[Pair]:
-        """Pairs of utilities and changes: one where draws show it, and one near the supremum.
+        """Pairs of neighbouring utilities: one that draws can show, and one near the supremum.
 
         At the second, the log ratio is within one part in 10^10 of epsilon, but the candidate
         trails so far that it is never drawn.

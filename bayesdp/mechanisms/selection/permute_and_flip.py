@@ -54,7 +54,7 @@ _FURTHEST = 45.0
 class PermuteAndFlipMechanism(Selection):
     """Visit the candidates in random order; stop at i with probability exp(-gamma_i).
 
-    gamma_i is the rate times what i's utility lacks to the largest; the rate is epsilon /
+    gamma_i is the rate times the distance of i's utility from the largest; the rate is epsilon /
     (2 sensitivity), or epsilon / sensitivity for monotone utilities. The statistic is an array of
     the candidates' utilities, integers or floats, shape (..., k); the output is the position of
     the chosen one.
@@ -62,10 +62,10 @@ class PermuteAndFlipMechanism(Selection):
     Parameters
     ----------
     epsilon : float
-        What one choice costs under `neighbours`, positive.
+        Cost of one choice under `neighbours`, positive.
     sensitivity : float
-        Largest change of any candidate's utility between neighbours, positive. Public. That no
-        utility changes by more is assumed: it can't be checked on one data set.
+        Largest change of any candidate's utility between neighbours, positive. Public. It is
+        assumed that no utility changes by more, which can't be checked on one data set.
     candidates : int or tuple
         Their number, or their labels (different texts, numbers or booleans), two or more. Public.
     monotone : bool
@@ -73,7 +73,7 @@ class PermuteAndFlipMechanism(Selection):
     n : int or None
         Number of records, at least 1, where it is public. A public n has no add/remove neighbours.
     neighbours : Neighbours or str
-        "add_remove" (default) or "replace_one": what the sensitivity and epsilon are stated under.
+        "add_remove" (default) or "replace_one": the relation of the sensitivity and epsilon.
 
     Raises
     ------
@@ -126,5 +126,5 @@ class PermuteAndFlipMechanism(Selection):
         return np.asarray(np.log(end * integral) - gamma)
 
     def pairs(self) -> list[Pair]:
-        """Pair of utilities and a change at which the log ratio is epsilon: attained exactly."""
+        """Pair of neighbouring utilities whose log ratio is epsilon, attained exactly."""
         return [self.far_pair(self.sensitivity * (1 if self.monotone else 2))]

@@ -1,4 +1,4 @@
-r"""Private choice of one of a parameter's public cells, as all such mechanisms share it.
+r"""Private choice of one of a parameter's public cells, shared by all such mechanisms.
 
 A posterior is cut into B public cells. Given data x, cell i has the weight exp(u_i(x)).
 
@@ -14,11 +14,11 @@ that power; where R is at most epsilon, of the posterior itself.
 SPHC: the perturbed histogram
 -----------------------------
 N cells are drawn from exp(u) and counted; each count gets discrete Laplace noise of scale
-2 N / epsilon; what is negative counts as 0; one cell is drawn in proportion (all, if there is no
-positive one). The histograms of any two data sets, given all that was random in either, have N
-draws each, so their L1 distance is at most 2 N: for any neighbours, and for any two data sets. So
-epsilon holds given the draws, hence on average over them; how they were drawn doesn't matter. The
-distance is attained: where two posteriors have no cell in common.
+2 N / epsilon; negative counts become 0; one cell is drawn in proportion (uniformly, if no count is
+positive). The histograms of any two data sets, given all that was random in either, have N draws
+each, so their L1 distance is at most 2 N: for any neighbours, and for any two data sets. So epsilon
+holds given the draws, hence on average over them; how they were drawn doesn't matter. The distance
+is attained: where two posteriors have no cell in common.
 
 SDD.MC: the logarithms of a histogram
 -------------------------------------
@@ -58,7 +58,7 @@ def perturbed_cells(log_weights: Floats, draws: int, epsilon: float, times: int)
 
 
 def cell_of(weights: Integers | Floats) -> int:
-    """Choose a cell in proportion to weights; negative ones are 0, and if all are, any cell."""
+    """Choose a cell in proportion to weights; negative ones are 0; uniformly if all are."""
     kept = np.maximum(weights, 0).astype(np.float64)
     kept = kept if kept.any() else np.ones(kept.size)
     return int(generator().choice(kept.size, p=kept / kept.sum()))
@@ -67,7 +67,7 @@ def cell_of(weights: Integers | Floats) -> int:
 def published_cell(counts: Integers, draws: int, scale: float, *, logarithms: bool) -> int:
     """Choose a cell from a histogram with Laplace noise on counts, or on log(N_i / N).
 
-    Its privacy is not what is claimed; see `bayesdp.mechanisms.graphs.dp_ergm.published`.
+    Its privacy isn't what was claimed; see `bayesdp.mechanisms.graphs.dp_ergm.published`.
     """
     noise = generator().laplace(0, scale, counts.size)
     if not logarithms:
@@ -79,7 +79,7 @@ def published_cell(counts: Integers, draws: int, scale: float, *, logarithms: bo
 
 
 def uniform_in(cells: Integers, bins: int, centre: Floats, width: Floats) -> Floats:
-    """Draw uniform points of cells of a grid, by their places; shape (len(cells), terms).
+    """Draw a uniform point in each of these cells of a grid, shape (len(cells), terms).
 
     Along each axis there are `bins` cells of half-width `width` around `centre`.
     """

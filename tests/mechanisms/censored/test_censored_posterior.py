@@ -77,9 +77,9 @@ def test_outputs_are_sorted_tables_of_their_columns_kinds():
     for bad, message in [
         ([(1.0, 1)], "rows"),
         ([(1.0, 1), (1.0,)], "rows"),
-        ([(1.0, 1), (1.0, 1.5)], "of that kind"),
-        ([(1.0, 1), (math.nan, 1)], "of that kind"),
-        ([(1.0, 1), ("a", 1)], "of that kind"),
+        ([(1.0, 1), (1.0, 1.5)], "that aren't allowed"),
+        ([(1.0, 1), (math.nan, 1)], "that aren't allowed"),
+        ([(1.0, 1), ("a", 1)], "that aren't allowed"),
     ]:
         with pytest.raises(bdp.errors.InvalidInput, match=message):
             mechanism.check_output(bad)

@@ -309,5 +309,5 @@ def test_wrong_networks_and_relations_are_refused():
     for attempt in (mechanism.evidence, lambda z: mechanism.logp(z, z)):
         with pytest.raises(bdp.errors.InvalidInput, match=r"bdp\.combine"):
             attempt(Network(5))
-    with pytest.raises(bdp.errors.InvalidInput, match="power is of"):
+    with pytest.raises(bdp.errors.InvalidInput, match="power is defined for"):
         _ = dataclasses.replace(mechanism, method="sphc").power

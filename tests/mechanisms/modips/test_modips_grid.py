@@ -336,7 +336,7 @@ def test_sphc_promises_the_same_under_any_relation_and_published_claims_say_what
         bdp.mechanisms.ModipsGridMechanism(Bernoulli(), 3, 0.5, (0, 1), n=9).guarantee(
             neighbours="add_remove"
         )
-    with pytest.raises(bdp.errors.InvalidInput, match="power is of method='sdd'"):
+    with pytest.raises(bdp.errors.InvalidInput, match="power is defined for method='sdd'"):
         _ = made.power
 
 
@@ -354,7 +354,7 @@ WRONG = [
     ({"grid": (0.5, 0.5)}, "grid is"),
     ({"grid": (-0.1, 0.5)}, "from 0 to 1"),
     ({"grid": 0.5}, "grid is 0.5"),
-    ({"grid": (0.5, math.nextafter(0.5, 1))}, "so narrow"),
+    ({"grid": (0.5, math.nextafter(0.5, 1))}, "too narrow"),
     ({"bins": 1}, "bins is 1"),
     ({"bins": 1001}, "bins is 1001"),
     ({"samples": 0}, "samples is 0"),
@@ -495,7 +495,7 @@ def test_parameters_are_uniform_in_their_triangles():
 
 def test_what_a_law_of_categorical_copies_refuses():
     made = bdp.mechanisms.ModipsGridMechanism(Categorical(3), 1001, 1.0, (0, 1), bins=3, n=4)
-    with pytest.raises(bdp.errors.InvalidInput, match="worked out up to 1000"):
+    with pytest.raises(bdp.errors.InvalidInput, match="computed up to 1000"):
         made.logp((1, 0, 1000), (1, 2, 1))
     made = bdp.mechanisms.ModipsGridMechanism(Categorical(3), 5, 1.0, (0, 1), bins=3, n=4)
     with pytest.raises(bdp.errors.InvalidInput, match="it must be"):

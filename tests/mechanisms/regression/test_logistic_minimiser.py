@@ -125,7 +125,7 @@ def test_what_is_released_is_the_certified_coefficients():
         .release(table)
         .mechanism
     )
-    with pytest.raises(bdp.errors.InvalidInput, match="is of others"):
+    with pytest.raises(bdp.errors.InvalidInput, match="is for another"):
         linear.statistic(found)
 
 

@@ -195,7 +195,7 @@ def test_bad_data():
         declared.release(np.array([[3.0, 0.0, 12.0]]))
     assert declared.release(np.array([[3.0, 0.0, 12.0]]), clip=True).mechanism.clip
     mechanism = made()
-    with pytest.raises(bdp.errors.InvalidInput, match="is of others"):
+    with pytest.raises(bdp.errors.InvalidInput, match="is for another"):
         mechanism.statistic(of(mechanism, np.array([[1.0, 0.0, 12.0]])))
     with pytest.raises(bdp.errors.InvalidInput, match="shape"):
         mechanism.check_statistic((1.0, 2.0))

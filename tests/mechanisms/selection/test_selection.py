@@ -276,7 +276,7 @@ def test_wrong_statistics_and_outputs_are_named(made):
         with pytest.raises(bdp.errors.InvalidInput, match="an integer from 0 to 2"):
             mechanism.check_output(wrong)
     replaced = made(1.0, 1, 3, neighbours="replace_one")
-    with pytest.raises(bdp.errors.InvalidInput, match="says nothing of it"):
+    with pytest.raises(bdp.errors.InvalidInput, match="from which nothing follows"):
         replaced.guarantee(neighbours=bdp.Neighbours.ADD_REMOVE)
     with pytest.raises(bdp.errors.InvalidInput, match="copies is 0"):
         mechanism.guarantee(copies=0)

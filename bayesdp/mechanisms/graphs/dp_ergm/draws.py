@@ -1,4 +1,4 @@
-"""Networks' models at given coefficients: sensitivities, weights of a grid, posterior, networks."""
+"""Simulations of network models: sensitivities, weights of a grid, posterior, networks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def edge_sensitivities(formula: str, empty: Network) -> tuple[float, ...]:
 def log_weights(
     formula: str, empty: Network, axes: list[Floats], prior: Any, burn_in: int | None
 ) -> Floats:
-    """Log prior on a grid less the model's log constant, without the ties; simulated."""
+    """Log prior on a grid less the model's log normalising constant, simulated without ties."""
     constants = log_constants(empty, formula, axes, burn_in=burn_in, seed=_seed())
     return _log_prior(prior, axes) - constants
 
@@ -58,7 +58,7 @@ def _log_prior(prior: Any, axes: list[Floats]) -> Floats:
 def posterior_draws(
     network: Network, formula: str, prior: Any, draws: int, burn_in: int | None
 ) -> Floats:
-    """Draw coefficients, shape (draws, terms), by a Markov chain given the ties: not private."""
+    """Draw coefficients, shape (draws, terms), by a Markov chain given the ties; confidential."""
     given = NormalPrior() if prior is None else NormalPrior(*prior)
     with warnings.catch_warnings(record=True) as said:  # they tell of the network
         warnings.simplefilter("always")

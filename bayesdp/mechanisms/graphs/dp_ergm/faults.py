@@ -1,4 +1,4 @@
-"""Faults of the calibrations of `dp_ergm.published`, for the reader of a promise."""
+"""Faults of the calibrations in `dp_ergm.published`, for the reader of a promise."""
 
 _EVERY_BIN = (
     "False in general: every bin is perturbed with all of epsilon, as if bins depended on "

@@ -1,4 +1,4 @@
-"""The public parameters of synthetic networks from sanitised coefficients: which are allowed."""
+"""Checks of the public parameters of synthetic networks from sanitised coefficients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LARGEST_CORRELATION = 0.999
 
 
 def check_method(method: str, calibration: str) -> None:
-    """Raise InvalidInput unless there is this method, so calibrated."""
+    """Raise InvalidInput unless there is this method with this calibration."""
     check_one_of("method", method, list(METHODS))
     check_one_of("calibration", calibration, CALIBRATIONS)
     if (method, calibration) == ("sdd_mc", "corrected"):
@@ -37,7 +37,7 @@ def numbers(name: str, given: Any) -> tuple[float, ...]:
         is_number(v) and math.isfinite(v) for v in values
     ):
         raise InvalidInput(
-            f"{name} is {kind_of(given)}; it must be finite numbers, one a statistic"
+            f"{name} is {kind_of(given)}; it must be finite numbers, one for each statistic"
         )
     return tuple(float(v) for v in values)
 
@@ -53,11 +53,11 @@ def check_correlation(correlation: Any) -> float:
 
 
 def one_a_term(name: str, given: Any, terms: int) -> tuple[float, ...]:
-    """Return the numbers given, one a statistic of the formula, or raise InvalidInput."""
+    """Return the numbers given, one for each statistic of the formula, or raise InvalidInput."""
     if given is None:
         raise InvalidInput(
             f"{name} is missing; the grid must be public, so choose it without the data: centre "
-            "and scale, one number a statistic, or a prior"
+            "and scale, one number for each statistic, or a prior"
         )
     values = numbers(name, given)
     if len(values) != terms:
@@ -66,7 +66,7 @@ def one_a_term(name: str, given: Any, terms: int) -> tuple[float, ...]:
 
 
 def check_prior(prior: Any, terms: int) -> Any:
-    """Return means and standard deviations of a normal prior, None for none, or raise."""
+    """Return means and standard deviations of a normal prior, or None; else raise."""
     if prior is None:
         return None
     if not isinstance(prior, Sequence) or len(prior) != 2:

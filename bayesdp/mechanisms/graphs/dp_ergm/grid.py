@@ -61,16 +61,16 @@ _FINEST, _BITS = 30, 60
 
 @dataclass(frozen=True, eq=False)
 class CoefficientGrid:
-    """A grid of coefficients and the part of their law that no tie is in. Public.
+    """A grid of coefficients and the part of their law that doesn't depend on ties; public.
 
     Parameters
     ----------
-    centre, width : tuple of float or Fraction, one a coefficient
-        Middle of the grid, and w: half a cell's width.
+    centre, width : tuple of float or Fraction, one for each coefficient
+        Middle of the grid, and w, half a cell's width.
     bins : int
         Cells along each axis.
     sensitivities : tuple of float
-        D, of the statistics.
+        D_t of each statistic.
     largest : tuple of float
         A bound on each statistic's absolute value over all graphs on the nodes.
     public : ndarray of float, shape (bins, ...)
@@ -86,7 +86,7 @@ class CoefficientGrid:
 
     @property
     def bits(self) -> int:
-        """Utilities are whole multiples of 2^-bits; public."""
+        """Number of bits: utilities are whole multiples of 2^-bits; public."""
         size = float(np.ptp(self.public)) + likelihood_range(self.width, self.bins, self.largest)
         return min(_FINEST, _BITS - math.frexp(size)[1])
 
@@ -128,12 +128,12 @@ class CoefficientGrid:
         return self.within(perturbed_cells(log_weights, draws, epsilon, copies))
 
     def within(self, cells: Integers) -> Floats:
-        """Draw uniform points of these cells, shape (len(cells), terms)."""
+        """Draw a uniform point in each of these cells, shape (len(cells), terms)."""
         return uniform_in(
             cells, self.bins, np.array(self.centre), np.array([float(w) for w in self.width])
         )
 
 
 def likelihood_range(width: tuple[Fraction, ...], bins: int, largest: tuple[float, ...]) -> float:
-    """Bound how far (theta - c) . s is from cell to cell, for any graph."""
+    """Bound the range of (theta - c) . s over the cells, for any graph."""
     return 2 * bins * sum(float(w) * s for w, s in zip(width, largest, strict=True))

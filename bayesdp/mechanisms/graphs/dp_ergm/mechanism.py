@@ -1,8 +1,8 @@
 r"""Synthetic networks from a sanitised posterior of an exponential random graph model.
 
-Each copy is one network drawn from the model at coefficients of its own, and these are what is
-sanitised: given them, a network is drawn from public nodes and public attributes, and costs
-nothing more (Liu, Eugenio, Jin and Bowen 2020; Liu, modips, section 3.3). What touches the ties:
+Each copy is one network drawn from the model at coefficients of its own. These are sanitised; given
+them, a network is drawn from public nodes and public attributes, and costs nothing more (Liu,
+Eugenio, Jin and Bowen 2020; Liu, modips, section 3.3). The ties enter only through:
 
 - calibration="corrected": the statistics alone, on a public grid;
   `bayesdp.mechanisms.graphs.dp_ergm.grid` proves what is promised.
@@ -15,8 +15,8 @@ cost of one; but then the combining rules, which learn of the noise from how cop
 miss it.
 
 Neighbours: EDGE, two graphs on the same public nodes differ in one dyad's tie; NODE, in any of the
-dyads of one node. From one to the other of these are at most n - 1 steps of one tie, 2 (n - 1) if
-directed, so that any release of cost epsilon under EDGE costs at most so many times epsilon under
+dyads of one node. Node neighbours are at most n - 1 steps of one tie apart, 2 (n - 1) if directed,
+so that a release of cost epsilon under EDGE costs at most n - 1, or 2 (n - 1), times epsilon under
 NODE. The corrected SPHC needs no such factor: its bound is for any two data sets.
 """
 
@@ -71,25 +71,26 @@ _PUBLIC = (
 class DPERGMMechanism(Mechanism):
     """Networks drawn from a model at coefficients drawn privately from its posterior.
 
-    `bdp.synthesizers.DPERGMSynthesizer` makes one from a formula and the nodes. Statistic and
-    outputs are `Network`s.
+    `bdp.synthesizers.DPERGMSynthesizer` makes the mechanism from a formula and the nodes. Statistic
+    and outputs are `Network`s.
 
     Parameters
     ----------
     formula : str
-        The model.
+        Formula of the model.
     epsilon : float
-        What one copy may cost at most.
+        Largest epsilon of one copy, under EDGE.
     nodes : int
-        Number of nodes, public.
+        Number of nodes. Public.
     directed : bool
+        Whether ties have a direction. Public.
     sensitivities : tuple of float
         The largest change of each statistic when one tie changes.
     method : {"sdd", "sdd_mc", "sphc"}
     calibration : {"corrected", "published"}
     centre, scale : tuple of float, or None
-        Of the grid, one number a statistic; None where the published ones, the confidential
-        posterior's own, are taken.
+        Centre and scale of the grid, one number for each statistic; None in published calibration,
+        which takes the confidential posterior's own.
     prior : pair of tuples of float, or None
         Means and standard deviations of independent normal priors. None is flat on a corrected
         grid, and `Normal()` in published calibration.
@@ -98,13 +99,13 @@ class DPERGMMechanism(Mechanism):
     reach : float
         The grid reaches from centre - reach scale to centre + reach scale.
     draws : int
-        N, the draws in a histogram.
+        N, the number of draws in a histogram.
     correlation : float
-        The published bound on the posterior's correlations.
+        Public bound on the posterior's absolute correlations, for published calibration.
     attributes : tuple of str
-        Node attributes that are public, and released.
+        Names of the node attributes that are public, and released.
     burn_in : int or None
-        Proposals before a simulated network; None for ten times what `simulate` takes.
+        Number of proposals before a simulated network; None for ten times that of `simulate`.
 
     Raises
     ------
@@ -196,7 +197,7 @@ class DPERGMMechanism(Mechanism):
 
     @property
     def cost(self) -> float:
-        """Epsilon of one copy under EDGE, at most `epsilon`; less where the posterior has less."""
+        """Epsilon of one copy under EDGE: `epsilon`, or less where the posterior has less."""
         if self.calibration == "published" or self.method == "sphc":
             return self.epsilon
         return min(self.epsilon, self._whole_cost())
@@ -211,7 +212,9 @@ class DPERGMMechanism(Mechanism):
             If the mechanism isn't the corrected SDD.
         """
         if (self.method, self.calibration) != ("sdd", "corrected"):
-            raise InvalidInput("power is of method='sdd' with calibration='corrected' alone")
+            raise InvalidInput(
+                "power is defined for method='sdd' with calibration='corrected' alone"
+            )
         return self.cost / self._whole_cost()
 
     def _whole_cost(self) -> float:
@@ -220,13 +223,13 @@ class DPERGMMechanism(Mechanism):
         return up(2 * (self.bins - 1) * sum(moves))
 
     def relation(self, neighbours: Any = None) -> Neighbours:
-        """Return the relation that a promise is asked under, edge or node.
+        """Return the neighbouring relation asked for, edge or node.
 
         Raises
         ------
         InvalidInput
-            If `neighbours` isn't of graphs, or is NODE for what is as published: that claims
-            nothing there.
+            If `neighbours` isn't a relation of graphs, or is NODE with published calibration, which
+            claims nothing under it.
         """
         relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
         if relation not in (Neighbours.EDGE, Neighbours.NODE):
@@ -236,7 +239,7 @@ class DPERGMMechanism(Mechanism):
             )
         if relation is Neighbours.NODE and self.calibration == "published":
             raise InvalidInput(
-                "neighbours is 'node', of which the published calibration claims nothing; use "
+                "neighbours is 'node', about which the published calibration claims nothing; use "
                 "calibration='corrected'"
             )
         return relation
@@ -251,13 +254,13 @@ class DPERGMMechanism(Mechanism):
 
     @property
     def strength(self) -> Strength:
-        """Proved, but as published where the calibration is."""
+        """The promise's strength: proved, or as published where the calibration is."""
         published = self.calibration == "published"
         return Strength.AS_PUBLISHED if published else Strength.PROVED
 
     @property
     def source(self) -> str:
-        """Where the promise is proved, or else published."""
+        """The proof or publication that the promise rests on."""
         if self.calibration == "published":
             return "Liu, Eugenio, Jin and Bowen (2020); Liu, modips, Algorithms 2 to 4"
         return "bayesdp.mechanisms.graphs.dp_ergm.grid"
@@ -267,9 +270,9 @@ class DPERGMMechanism(Mechanism):
         return (*(faults(self.method) if self.calibration == "published" else ()), *_PUBLIC)
 
     def check_statistic(self, statistic: Any) -> Network:
-        """Return the network with its public attributes alone, if it is on such nodes, else raise.
+        """Return the network with only its public attributes if it fits the mechanism, else raise.
 
-        What is refused depends on nodes and attributes, which are public, and never on ties.
+        A refusal depends on nodes and attributes, which are public, and never on ties.
         """
         if statistic is None:
             raise InvalidInput(
@@ -317,12 +320,13 @@ class DPERGMMechanism(Mechanism):
         )  # fmt: skip
 
     def bound_on(self, empty: Network) -> BoundFormula:
-        """Bind the formula to nodes; its sensitivities there must be those of the mechanism.
+        """Bind the formula to nodes, on which it must have the mechanism's sensitivities.
 
         Raises
         ------
         InvalidInput
-            If they aren't, the formula isn't defined there, or the grid is too wide.
+            If the sensitivities differ, the formula isn't defined on these nodes, or the grid is
+            too wide.
         """
         from bayesdp.mechanisms.graphs.dp_ergm.draws import edge_sensitivities
         from bayesdp.mechanisms.graphs.dp_ergm.grid import likelihood_range
@@ -368,7 +372,7 @@ class DPERGMMechanism(Mechanism):
         raise InvalidInput(_INTRACTABLE)
 
     def evidence(self, output: Any) -> NoReturn:
-        """Raise InvalidInput: the law is intractable, so that no chain can follow it."""
+        """Raise InvalidInput: the law is intractable, so no Markov chain can target it."""
         raise InvalidInput(_INTRACTABLE)
 
     def pairs(self) -> NoReturn:
@@ -382,7 +386,7 @@ class DPERGMMechanism(Mechanism):
 
     @property
     def space(self) -> Graphs:
-        """Networks on as many nodes, with their public attributes."""
+        """Networks on `nodes` nodes, with their public attributes."""
         return Graphs(self.nodes, self.directed, self.attributes, strict=False)
 
 

@@ -14,9 +14,9 @@ sphc       N_i + Laplace(Delta / epsilon)                   Delta = N G V = N Pr
                                                             all t] (Algorithm 4, Proposition 5)
 =========  ===============================================  =====================================
 
-The last is printed as Phi(h / 2) - Phi(-h / 2) with Phi the joint distribution function. For p > 1
-that difference isn't the probability of the box, which N G V means and which is used here. A bound
-on f in the box [-C, C]^p is f's at 0, and A is at 0 or at a corner.
+The probability is printed as Phi(h / 2) - Phi(-h / 2) with Phi the joint distribution function. For
+p > 1 that difference isn't the probability of the box, which N G V means and which is used here. A
+bound on f in the box [-C, C]^p is f's at 0, and A is at 0 or at a corner.
 
 Why the claim is false
 ----------------------
@@ -78,7 +78,7 @@ def largest_log_density(reach: float, terms: int, correlation: float) -> float:
 def noise_scale(
     method: str, epsilon: float, reach: float, bins: int, terms: int, correlation: float, draws: int
 ) -> float:
-    """Scale Delta / epsilon of the Laplace noise, as published: of a count, or of log(N_i / N)."""
+    """Scale Delta / epsilon of the Laplace noise on a count or on log(N_i / N), as published."""
     if method == "sphc":
         return draws * central_probability(reach / bins, terms, correlation) / epsilon
     return 2 * largest_log_density(reach, terms, correlation) / epsilon
@@ -95,7 +95,7 @@ def log_masses(reach: float, bins: int, terms: int, correlation: float) -> Float
 
 
 def histogram(standardised: Floats, reach: float, bins: int) -> NDArray[np.int64]:
-    """Histogram of the draws in the bins, shape (bins^terms,); those outside are left out."""
+    """Histogram of the draws in the bins, shape (bins^terms,); draws outside are left out."""
     inside = standardised[(np.abs(standardised) <= reach).all(axis=1)]
     places = np.floor((inside + reach) * (bins / (2 * reach))).astype(np.int64)
     places = np.minimum(places, bins - 1)

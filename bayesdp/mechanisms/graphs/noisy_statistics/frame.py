@@ -1,4 +1,4 @@
-"""Public frame of noisy network statistics: nodes, formula, and how far it can move."""
+"""Public frame of noisy network statistics: nodes, formula and sensitivities."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ class Frame:
     network : Network
         The nodes and their public attributes, without ties.
     max_degree : int or None
+        Public bound on degrees, if there is one.
     """
 
     formula: str
@@ -82,20 +83,20 @@ class Frame:
 
     @cached_property
     def edge_moves(self) -> tuple[Moves, ...]:
-        """Moves of each term's statistics where one dyad changes."""
+        """Moves of each term's statistics when one dyad changes."""
         from bayesdp.networks.sensitivity import largest_changes
 
         return largest_changes(self.formula, self.network, max_degree=self.max_degree)
 
     @cached_property
     def node_moves(self) -> tuple[Moves, ...]:
-        """Moves of each term's statistics where all dyads of one node change."""
+        """Moves of each term's statistics when any dyads of one node change."""
         from bayesdp.networks.sensitivity import largest_changes
 
         return largest_changes(self.formula, self.network, max_degree=self.max_degree, node=True)
 
     def moves(self, node: bool) -> tuple[Moves, ...]:
-        """Moves of each term's statistics under that relation."""
+        """Moves of each term's statistics, between node neighbours or edge neighbours."""
         return self.node_moves if node else self.edge_moves
 
     def sensitivities(self, node: bool) -> tuple[Fraction, ...]:
@@ -104,7 +105,7 @@ class Frame:
 
     @cached_property
     def furthest(self) -> tuple[Fraction, ...]:
-        """Bounds on the statistics' distance from 0: all ties that there may be, one by one."""
+        """Bounds on the statistics' absolute values, from adding all possible ties one by one."""
         n = self.network.n
         most = n - 1 if self.max_degree is None else min(n - 1, self.max_degree)
         ties = n * most if self.network.directed else n * most // 2
@@ -119,12 +120,12 @@ class Frame:
         return exact_statistics(self.network.with_edges(network.edges), self.formula)
 
     def check_network(self, network: Network) -> Network:
-        """Return the graph if it is one on these nodes, else raise; its ties aren't shown."""
+        """Return the graph if it is one on these nodes, else raise without showing its ties."""
         from bayesdp.networks.exact_statistics import degrees
 
         if network.directed != self.network.directed:
             kind = "directed" if self.network.directed else "undirected"
-            raise InvalidInput(f"the statistic must be a graph that is {kind}, as the mechanism's")
+            raise InvalidInput(f"the statistic must be a graph that is {kind}, as the mechanism is")
         network = network.in_order(self.network.nodes)
         if self.max_degree is not None and np.any(degrees(network) > self.max_degree):
             raise InvalidInput(
@@ -139,7 +140,7 @@ class Frame:
 def frame(
     formula: str, nodes: Any, directed: bool, attributes: Columns, max_degree: int | None
 ) -> Frame:
-    """Make the frame of a mechanism's fields, validated.
+    """Make the frame from a mechanism's fields, validated.
 
     Raises
     ------
@@ -164,7 +165,7 @@ def frame(
 
 
 def check_formula(formula: str, public: Sequence[str]) -> tuple[Call, ...]:
-    """Return a formula's terms, if all have a finite sensitivity given these public attributes.
+    """Return a formula's terms if all have a finite sensitivity given the public attributes.
 
     Raises
     ------
@@ -202,13 +203,13 @@ def columns_of(network: Network, names: Sequence[str]) -> Columns:
 
 
 def nodes_of(network: Network) -> Any:
-    """Return the number of nodes or, where they have labels, those."""
+    """Return the nodes' labels or, where they have none, their number."""
     public_part(network, ())
     return network.n if isinstance(network.nodes, range) else tuple(network.nodes)
 
 
 def check_columns(given: Any, n: int) -> Columns:
-    """Return attributes as a manifest has them, in their standard form, or raise InvalidInput."""
+    """Return attributes in the standard form of a manifest, or raise InvalidInput."""
     pairs = given.items() if isinstance(given, Mapping) else given
     try:
         checked = tuple((name, tuple(map(_plain, values))) for name, values in pairs)
@@ -232,12 +233,12 @@ def check_columns(given: Any, n: int) -> Columns:
 
 
 def column(values: Sequence[Any]) -> Any:
-    """Return one attribute as an array; of objects where a value is missing."""
+    """Return one attribute as an array, of type object where a value is missing."""
     return np.array(values, dtype=object) if None in values else np.array(values)
 
 
 def _plain(value: Any) -> Any:
-    """Return a Python value; a missing number is None, which JSON has and which equals itself."""
+    """Return a Python value; a missing number is None, which JSON can hold and equals itself."""
     plain = value.item() if hasattr(value, "item") else value
     return None if isinstance(plain, float) and math.isnan(plain) else plain
 
@@ -259,7 +260,7 @@ def public_frame(
     attributes: Any = (),
     max_degree: int | None = None,
 ) -> Frame:
-    """The formula on its public nodes, all validated."""
+    """Make the formula's frame on its public nodes, all validated."""
     check_flag("directed", directed)
     if max_degree is not None:
         max_degree = check_at_least_one("max_degree", max_degree, "or None for any degrees")
@@ -276,7 +277,7 @@ def check_noise(noise: Any) -> str:
 
 
 def default_granularity(made: Frame, scales: Sequence[float], node: bool) -> tuple[float, ...]:
-    """Default granularity: 1 for integers, else fine enough to cost next to nothing."""
+    """Default granularity of each statistic: 1 for integers, else so fine as to cost little."""
     steps = []
     moved, furthest = made.sensitivities(node), made.furthest
     for scale, whole, most, far in zip(scales, made.whole, moved, furthest, strict=True):
@@ -296,7 +297,7 @@ def check_steps(made: Frame, steps: Sequence[float]) -> None:
 
 
 def one_each(name: str, given: Any, made: Frame) -> tuple[Any, ...]:
-    """Return the numbers given, one a statistic, or raise InvalidInput."""
+    """Return the numbers given, one for each statistic, or raise InvalidInput."""
     values = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else ()
     if len(values) != len(made.names):
         raise InvalidInput(

@@ -1,8 +1,8 @@
 r"""Noisy network statistics: a formula's statistics of a graph, each with its own noise.
 
-The graph is on public nodes with public attributes; what is confidential is who is tied to whom.
+The graph is on public nodes with public attributes; the ties are confidential.
 Under `edge` neighbours, graphs on the same nodes differ in one dyad's tie, an ordered pair's if
-directed; under `node`, in any of the dyads of one node. That a node is there isn't protected.
+directed; under `node`, in any of the dyads of one node. The presence of a node isn't protected.
 
 Statistic t is computed exactly (`bayesdp.networks.exact_statistics`), rounded to a multiple of its
 granularity g_t, 1 where it is an integer, and integer noise of scale b_t / g_t is added
@@ -15,7 +15,7 @@ kstar, triangle and gwesp move by less where all degrees (out-degrees if directe
 That the data satisfy it whatever they are, as where a survey asks for up to D friends, is a public
 claim that the promise is conditional on. A graph that violates it is refused before anything is
 spent; the refusal shows that the claim is false, which no budget can buy back, so claim it only
-where it is true by construction. Nor has such a graph a law: `logp` refuses it too.
+where it is true by construction. Such a graph has no law either: `logp` refuses it too.
 
 What it promises
 ----------------
@@ -31,11 +31,11 @@ mu^2 = sum_t ((steps of t) g_t / b_t)^2. Both are convex and increasing in the s
 hold, and are exact where one pair of graphs has the largest move of every term. (Where a term has
 several moves, its statistics are integers and 1 / g is whole, so that ceil loses nothing.)
 
-Copies of Laplace noise cost as many times epsilon, and at delta > 0 what follows from a pure
-epsilon (`pure_profile`). For Gaussian noise, `bayesdp.mechanisms.noise.gaussian_profiles` proves a
-profile for components of one scale s, in steps, and a shift of M steps: with a^2 of each variance
-given to the rounding, it is that of continuous Gaussians M / sqrt(s^2 - a^2) apart. For scales s_t
-and shifts j_t, that distance squared is
+M copies with Laplace noise cost M times epsilon, and at delta > 0 what follows from a pure epsilon
+(`pure_profile`). For Gaussian noise, `bayesdp.mechanisms.noise.gaussian_profiles` proves a profile
+for components of one scale s, in steps, and a shift of M steps: with a^2 of each variance given to
+the rounding, it is that of continuous Gaussians M / sqrt(s^2 - a^2) apart. For scales s_t and
+shifts j_t, that distance squared is
 
     sum_t j_t^2 / (s_t^2 - a^2)  <=  sum_t j_t^2 / s_t^2 / (1 - a^2 / s^2) = (s mu)^2 / (s^2 - a^2)
 
@@ -94,40 +94,43 @@ _LAWS: dict[str, Callable[[Fraction], Noise]] = {"laplace": LaplaceNoise, "gauss
 
 @dataclass(frozen=True, slots=True)
 class NoisyStatisticsMechanism(Mechanism):
-    """Release a graph's statistics, each plus noise.
+    """Release a graph's statistics, each with its own noise.
 
     `bdp.synthesizers.NoisyStatisticsSynthesizer` chooses the scales. The statistic is a `Network`;
-    an output is a tuple of numbers, one a statistic, in the formula's order.
+    an output is a tuple of numbers, one for each statistic, in the formula's order.
 
-    The fields hold the public attributes and labels, so that whoever has the manifest alone can
-    compute the sensitivities and the statistics of any graph on these nodes: without them there
-    would be neither a guarantee nor a law. They are one value a node, where the graph would be one
-    a tie, and are written once, not once a copy.
+    The fields hold the public attributes and labels, so that the manifest alone suffices to compute
+    the sensitivities and the statistics of any graph on these nodes: without them there would be
+    neither a guarantee nor a law. They are one value for each node and are written once, not once
+    for each copy.
 
     Parameters
     ----------
     formula : str
-        As "edges + nodematch('grade') + gwesp(0.5)".
+        Formula of the statistics, such as "edges + nodematch('grade') + gwesp(0.5)".
     scales : sequence of float
         b_t: the noise of statistic t has density proportional to exp(-|z| / b_t), or
         exp(-(z / b_t)^2 / 2), nearly.
     nodes : int or sequence of labels
+        Number of nodes, or their labels. Public.
     directed : bool
+        Whether ties have a direction. Public.
     attributes : sequence of (name, values) pairs
-        Public, of the nodes; None is missing.
+        Public attributes of the nodes; None is a missing value.
     noise : {"laplace", "gaussian"}
+        The noise's law.
     granularity : sequence of float, optional
-        g_t, powers of two; by default 1 for integers and else 2^-20 of the smaller of scale and
-        sensitivity or finer, but never more than 2^52 steps to the statistic's largest value.
+        g_t, powers of two; by default 1 for integers and otherwise at most 2^-20 of the smaller of
+        scale and sensitivity, with at most 2^52 steps to the statistic's largest value.
     max_degree : int, optional
         Public bound on degrees, out-degrees if directed, that the data satisfy by construction.
     neighbours : {"edge", "node"}
-        Where its promise is stated if none is asked for. It knows both.
+        The relation of its promise where no other is asked for. It has a promise under both.
 
     Raises
     ------
     InvalidInput
-        If a parameter is out of its range, a term isn't defined on such graphs, or has no finite
+        If a parameter is out of its range, or a term isn't defined on such graphs or has no finite
         sensitivity.
     """
 
@@ -191,7 +194,7 @@ class NoisyStatisticsMechanism(Mechanism):
     # What is promised.
 
     def relation(self, neighbours: Any = None) -> Neighbours:
-        """Return the relation that a promise is asked under, edge or node; else raise."""
+        """Return the neighbouring relation asked for, edge or node; else raise InvalidInput."""
         return check_relation(self.neighbours if neighbours is None else neighbours)
 
     def cost(self, neighbours: Neighbours | None = None) -> Fraction:
@@ -199,7 +202,7 @@ class NoisyStatisticsMechanism(Mechanism):
         return sum(self.term_costs(neighbours), Fraction(0))
 
     def term_costs(self, neighbours: Neighbours | None = None) -> list[Fraction]:
-        """Part of `cost` that each term has."""
+        """Share of each term in `cost`."""
         node = self.relation(neighbours) is Neighbours.NODE
         power = 1 if self.noise == "laplace" else 2
         frame, scales = self.frame, [noise.scale for noise in self.noises]
@@ -238,7 +241,7 @@ class NoisyStatisticsMechanism(Mechanism):
 
     @property
     def strength(self) -> Strength:
-        """Conditional where degrees are bounded by assumption."""
+        """The promise's strength: conditional where degrees are bounded by assumption."""
         return Strength.PROVED if self.max_degree is None else Strength.CONDITIONAL
 
     def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
@@ -281,8 +284,8 @@ class NoisyStatisticsMechanism(Mechanism):
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
         """Log Pr[output | graph]; -inf where there is no such output.
 
-        `output` has shape (..., statistics), and `statistic` is a graph or a list of graphs: then
-        the last axis but one of the output broadcasts with them.
+        `output` has shape (..., statistics). `statistic` is a graph, or a list of graphs, with
+        which the output's last axis but one broadcasts.
         """
         several = isinstance(statistic, Sequence)
         graphs = map(self.check_statistic, statistic if several else [statistic])
@@ -298,11 +301,11 @@ class NoisyStatisticsMechanism(Mechanism):
 
     @property
     def views(self) -> tuple[GraphView, ...]:
-        """The law given the hidden graph."""
+        """View of the law given the hidden graph."""
         return (GraphView(self.evidence),)
 
     def evidence(self, output: Any) -> Evidence:
-        """Evidence of a copy on the hidden graph, for a chain, with its bound on degrees."""
+        """Evidence of a copy about the hidden graph, for a chain, with its bound on degrees."""
         rounded = [
             0.0 if whole and g == 1 else g
             for whole, g in zip(self.frame.whole, self.granularity, strict=True)
@@ -321,8 +324,8 @@ class NoisyStatisticsMechanism(Mechanism):
     def pairs(self) -> list[tuple[Network, Network]]:
         """Pairs of neighbours that are far apart, within the bound on degrees, for an audit.
 
-        Two nodes with other ties to the same nodes, between whom a tie comes; under `node`, one
-        node without ties, and with as many as it may have. The furthest apart of those.
+        Under `edge`, a tie is added between two nodes that have other ties to the same nodes; under
+        `node`, a node without ties gets as many as it may have. The furthest apart are kept.
         """
         node = self.neighbours is Neighbours.NODE
         network, scales = self.frame.network, [float(noise.scale) for noise in self.noises]
@@ -343,7 +346,7 @@ class NoisyStatisticsMechanism(Mechanism):
 
     @property
     def space(self) -> NamedRows:
-        """Released numbers, a row each: integers where the statistic is whole."""
+        """Released numbers, one row for each: integers where the statistic is whole."""
         steps = self.granularity
         each = zip(self.frame.whole, steps, strict=True)
         whole = tuple(is_whole and step >= 1 for is_whole, step in each)
@@ -359,7 +362,7 @@ def _cost(
 
 
 def _ends(network: Network) -> list[int]:
-    """Choose nodes to try: all if few, else those first and last by an attribute, and some."""
+    """Choose nodes to try: all if few, else the first and last by each attribute, and some."""
     n = network.n
     if n <= _ALL_PAIRS:
         return list(range(n))

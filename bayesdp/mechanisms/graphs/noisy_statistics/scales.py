@@ -36,14 +36,15 @@ def check_weights(formula: str, weights: Any) -> tuple[float, ...]:
         return (1.0,) * len(terms)
     if isinstance(weights, str) or not hasattr(weights, "__len__") or len(weights) != len(terms):
         raise InvalidInput(
-            f"weights is {quoted(weights)}; it must be {len(terms)} positive numbers, one a term "
+            f"weights is {quoted(weights)}; it must be {len(terms)} positive numbers, one for "
+            "each term "
             f"of the formula: {', '.join(terms)}"
         )
     return tuple(check_positive("weights", weight, "same unit as the others") for weight in weights)
 
 
 def check_noise_delta(noise: str, delta: Any) -> None:
-    """Raise InvalidInput unless Gaussian noise has a delta to be calibrated at, Laplace none."""
+    """Raise InvalidInput unless Gaussian noise has a positive delta, and Laplace noise none."""
     if not is_number(delta) or not 0 <= delta < 1 or (delta > 0) != (noise == "gaussian"):
         raise InvalidInput(
             f"delta is {quoted(delta)} and noise is {quoted(noise)}; Gaussian noise is calibrated "
@@ -56,16 +57,16 @@ def calibrated(
 ) -> NoisyStatisticsMechanism:
     """Find the mechanism whose single copy keeps (epsilon, delta) under its `neighbours`.
 
-    On the safe side: it does keep the promise, by its own guarantee.
+    The scales are on the safe side: the mechanism keeps the promise, by its own guarantee.
 
     Parameters
     ----------
     epsilon, delta : float
-        delta is for Gaussian noise, and 0 for Laplace.
+        The promise; delta is positive for Gaussian noise and 0 for Laplace noise.
     weights : sequence of float, optional
-        One a term; each term's share of the budget is proportional to its own. Default: equal.
+        One for each term, whose share of the budget is proportional to it. Default: equal.
     **parameters
-        The mechanism's fields but `scales` and `granularity`.
+        The mechanism's fields except `scales` and `granularity`.
     """
     epsilon = check_epsilon(epsilon)
     noise = check_noise(parameters.get("noise", "laplace"))

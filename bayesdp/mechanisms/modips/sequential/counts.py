@@ -1,4 +1,4 @@
-"""The statistic of a sequential model: exact sums of records, and noisy ones made records again."""
+"""The statistic of a sequential model: exact sums of records, and copies from noisy sums."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def columns_of(layouts: Sequence[Layout], frame: Any, *, clip: bool) -> tuple[Co
     Raises
     ------
     InvalidInput
-        If a column isn't there, a label isn't listed, or a number is missing or, unless `clip`,
-        out of bounds. No message shows a value.
+        If a column is missing, a label isn't listed, or a number is missing or, unless `clip`, out
+        of bounds. No message shows a value.
     """
     if not hasattr(frame, "columns"):
         raise InvalidInput(
@@ -66,7 +66,7 @@ def declared_axes(layouts: Sequence[Layout]) -> list[Axis]:
 
 
 def no_records(layouts: Sequence[Layout]) -> Any:
-    """Make a table of all columns without a row."""
+    """Make a table of all columns without rows."""
     import pandas as pd
 
     return pd.DataFrame({name: [] for layout in layouts for name in layout.names})
@@ -91,11 +91,11 @@ def sums_of_columns(layouts: Sequence[Layout], columns: Mapping[str, Any], size:
 def statistic_of(layouts: Sequence[Layout], sums: Sums, n: int | None) -> Floats:
     """Compute the joint statistic, shape (numbers,): by step, by cell, counts or moments.
 
-    Those are of rescaled columns, and the number of records isn't among those of a step without
-    cells where it is public.
+    Moments are of rescaled columns. Where the number of records is public, it isn't among the
+    numbers of a step that is given no labels.
     """
     if sums.n > MOST:
-        raise InvalidInput(f"data has more than {MOST} records, the most that are taken")
+        raise InvalidInput(f"data has more than {MOST} records, the most that are allowed")
     numbers: list[float] = []
     start = 0
     for layout in layouts:
@@ -112,7 +112,7 @@ def statistic_of(layouts: Sequence[Layout], sums: Sums, n: int | None) -> Floats
 
 
 def split(layouts: Sequence[Layout], statistic: Floats, n: int | None) -> list[Floats]:
-    """Split a statistic by its steps, shape (cells, numbers) each, or raise InvalidInput."""
+    """Split a statistic by step, shape (cells, numbers) each, or raise InvalidInput."""
     known = [not layout.axes and public_of(layout, n) is not None for layout in layouts]
     widths = [x.width - less for x, less in zip(layouts, known, strict=True)]
     ends = np.cumsum([x.cells * width for x, width in zip(layouts, widths, strict=True)])

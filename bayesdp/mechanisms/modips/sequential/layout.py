@@ -1,4 +1,4 @@
-"""Layout of a sequential model's steps: what each is given, and how large it is."""
+"""Layout of a sequential model's steps: the columns that each is given, and its size."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Layout:
     ----------
     step : CategoricalColumns or NumericColumns
     given : tuple of Axis
-        The labels of the columns that it is `by`.
+        Labels of the columns in its `by`.
     before : tuple of pairs
-        Names and bounds of the columns that it is `on`.
+        Names and bounds of the columns in its `on`.
     """
 
     step: Step
@@ -53,7 +53,7 @@ class Layout:
 
     @property
     def columns(self) -> list[Column]:
-        """The step's own columns in a copy."""
+        """The step's own columns, as a copy has them."""
         if isinstance(self.step, NumericColumns):
             return [Column(name, *ends) for name, ends in self.step.columns]
         return [Column(axis.name, 0, axis.size - 1, axis=axis) for axis in self.axes]
@@ -109,7 +109,7 @@ def _combined(
 
 
 def check_steps(given: Any) -> tuple[Step, ...]:
-    """Return steps that fit together, from themselves or from a manifest, or InvalidInput."""
+    """Return steps that fit together, made from a manifest if need be, or raise InvalidInput."""
     if not isinstance(given, Sequence) or isinstance(given, str) or not given:
         raise InvalidInput(
             f"steps is {quoted(given)}; it must be a list of bdp.synthesizers.CategoricalColumns "
@@ -146,7 +146,7 @@ def _check_earlier(argument: str, given: Sequence[str], kind: str, there: set[st
     unknown = [name for name in given if name not in there]
     if unknown:
         raise InvalidInput(
-            f"{argument} is {list(given)}, but {unknown} are no {kind} columns of an earlier step; "
+            f"{argument} is {list(given)}, but {unknown} aren't {kind} columns of an earlier step; "
             f"those are {sorted(there)}"
         )
 

@@ -102,17 +102,17 @@ class SequentialModipsMechanism(Mechanism):
     steps : sequence of CategoricalColumns and NumericColumns
         The model, with its priors and bounds.
     size : int
-        Synthetic records a copy.
+        Number of synthetic records in a copy.
     scales : sequence of float
-        Of the noise of each step, in units of each number's sensitivity.
+        Scale of the noise of each step, in units of each number's sensitivity.
     n : int, optional
-        Number of confidential records, where it is public, and then neighbours replace one; None
-        where it is confidential, and they add or remove one.
+        Number of confidential records, where it is public; neighbours then replace one. None where
+        it is confidential; neighbours then add or remove one.
     noise : {"laplace", "gaussian"}
-        Discrete for counts.
+        The noise's law; discrete for counts.
     clip : bool
-        Whether numbers outside their bounds were moved to them, each by itself. Else there were
-        none: such data are refused.
+        Whether numbers outside their bounds were moved to the nearest bound, each by itself. If
+        False, there were none: such data are refused.
 
     Raises
     ------
@@ -163,17 +163,17 @@ class SequentialModipsMechanism(Mechanism):
         weights: Sequence[float] | None = None,
         **parameters: Any,
     ) -> SequentialModipsMechanism:
-        """The smallest noise whose `copies` copies keep (epsilon, delta), steps having shares.
+        """Make the mechanism with the smallest noise whose copies keep (epsilon, delta).
 
         Parameters
         ----------
         epsilon, delta, copies
             The promise of all copies together; delta in [0, 1), above 0 for Gaussian noise.
         weights : sequence of float, optional
-            Each step's share, of epsilon or with Gaussian noise of rho, positive with sum 1.
-            Default: equal ones.
+            Share of each step, of epsilon or, with Gaussian noise, of rho; positive with sum 1.
+            Default: equal.
         **parameters
-            The class's other parameters but the scales.
+            The class's other parameters.
 
         Raises
         ------
@@ -225,7 +225,7 @@ class SequentialModipsMechanism(Mechanism):
 
     @property
     def neighbours(self) -> Neighbours:
-        """Replace-one where n is public, else add/remove-one."""
+        """The relation of its promise: replace-one where n is public, else add/remove-one."""
         return Neighbours.ADD_REMOVE if self.n is None else Neighbours.REPLACE_ONE
 
     @property
@@ -234,7 +234,7 @@ class SequentialModipsMechanism(Mechanism):
         return layouts_of(self.steps)
 
     def numbers(self, j: int) -> tuple[Number, ...]:
-        """Numbers of one cell of step j; of a categorical one, a count that stands for all."""
+        """Numbers of one cell of step j; for a categorical step, one count that stands for all."""
         layout = self.layouts[j]
         if layout.axes:
             return (Number("count", 1.0, 0, self.n, whole=True),)
@@ -285,7 +285,7 @@ class SequentialModipsMechanism(Mechanism):
         return min(apart, up(together))
 
     def moves(self, j: int, relation: Neighbours) -> list[float]:
-        """Sensitivities of step j's numbers over their noises' scales, where largest in all."""
+        """Ratios of sensitivity to scale of step j's numbers, for the worst neighbours."""
         layout, parts = self.layouts[j], self.parts(j)
         apart = [part.moved() / float(part.noise.scale) for part in parts]
         if relation is Neighbours.ADD_REMOVE:
@@ -314,7 +314,7 @@ class SequentialModipsMechanism(Mechanism):
     # What is drawn, and with what probability.
 
     def check_statistic(self, statistic: Any) -> Floats:
-        """Return the statistic as `sequential.counts.statistic_of` gives it, or InvalidInput."""
+        """Return the statistic if it is one of `sequential.counts.statistic_of`, else raise."""
         x = np.asarray(statistic)
         if x.dtype.kind not in "iuf":
             raise InvalidInput(f"the statistic has type {x.dtype}; it must be numbers")
@@ -330,7 +330,7 @@ class SequentialModipsMechanism(Mechanism):
         return x.astype(np.float64)
 
     def noisy(self, statistic: Floats, copies: int) -> list[NDArray[Any]]:
-        """Draw T* of each step, shape (copies, cells, numbers); confidential no more."""
+        """Draw T* of each step, shape (copies, cells, numbers); no longer confidential."""
         drawn = []
         for j, x in enumerate(split(self.layouts, statistic, self.n)):
             parts = self.parts(j)
@@ -344,7 +344,8 @@ class SequentialModipsMechanism(Mechanism):
     def draw(self, statistic: Floats, copies: int) -> Floats:
         """Draw copies from the secure generator, with noise of their own.
 
-        Of shape (copies, size, columns); labels are their numbers in the steps' order.
+        They have shape (copies, size, columns); labels are given by their numbers, in the steps'
+        order.
         """
         noisy, layouts = self.noisy(statistic, copies), self.layouts
         each = [
@@ -363,7 +364,7 @@ class SequentialModipsMechanism(Mechanism):
     # What is written down, and what an audit tries.
 
     def pairs(self) -> list[tuple[Any, Any]]:
-        """Pairs where a record of the last labels and upper ends is added, or replaces another.
+        """Pairs where a record with the last labels and upper bounds is added, or replaces one.
 
         The others, and the one replaced, have the first labels and numbers in the middle.
         """
@@ -385,7 +386,7 @@ class SequentialModipsMechanism(Mechanism):
 
     @property
     def space(self) -> Records:
-        """Tables with a column of labels or of numbers for each of the steps'."""
+        """Tables with a column of labels or of numbers for each column of the steps."""
         return Records(self.size, self._columns)
 
     @property

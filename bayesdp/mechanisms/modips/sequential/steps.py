@@ -21,10 +21,10 @@ class CategoricalColumns:
     Parameters
     ----------
     columns : mapping, or sequence of pairs
-        All labels that there may be, by the column's name, fixed without the data; those of a
-        column are all texts, all integers, all floats or all booleans.
+        All possible labels of each column by its name, fixed without the data; those of a column
+        are all texts, all integers, all floats or all booleans.
     by : sequence of str
-        Earlier categorical columns that these depend on; of others they are independent.
+        Earlier categorical columns that these depend on; they are independent of all others.
     prior : float
         alpha of the Dirichlet prior of the combinations' probabilities in each cell, the same
         for all. Public.
@@ -62,7 +62,7 @@ class NumericColumns:
     """Bounded numeric columns: each regressed on those before it, in each cell of labels.
 
     The records' sums of squares and products of all columns of a step, those in `on` among them,
-    get noise of their own: columns that depend on each other cost less in one step than in two.
+    get their own noise: columns that depend on each other cost less in one step than in two.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class NumericColumns:
     on : sequence of str
         Numeric columns of earlier steps, on which all of these are regressed too.
     prior : tuple (m0, k, a, b)
-        Normal-inverse-gamma prior of every regression, of columns rescaled to [-1, 1]: the
+        Normal-inverse-gamma prior of every regression, for columns rescaled to [-1, 1]: the
         coefficients' mean and precision in units of 1 / sigma^2, and the shape and scale of
         sigma^2. Public.
 
