@@ -292,7 +292,7 @@ def test_what_is_refused():
         with pytest.raises(bdp.errors.InvalidInput, match="n = 2 records"):
             mechanism.release(wrong)
     for wrong in ([0, 2], [-1, 0]):
-        with pytest.raises(bdp.errors.InvalidInput, match=r"outside 0\.\.1: recode"):
+        with pytest.raises(bdp.errors.InvalidInput, match=r"outside 0\.\.1; recode"):
             mechanism.logp([0, 0], wrong)
     for wrong in (0, [0], [0, 2], [0.0, 1.0], [True, False], [[0, 1]]):
         with pytest.raises(bdp.errors.InvalidInput, match="n = 2 integers from 0 to 1"):
