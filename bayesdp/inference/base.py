@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from bayesdp.core.fields import check_declared
 from bayesdp.core.views import View, view_of
 from bayesdp.engines.draws import Draws, check_sampling
+from bayesdp.engines.settings import check_settings, known_settings
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.conflict import Noise
 from bayesdp.inference.result import inference_data
@@ -50,6 +51,8 @@ class Run:
         Whether to show progress; None: only if standard error is a terminal.
     options : mapping of str to object
         The model's own options, `Model.options`.
+    settings : mapping of str to object
+        The engine's settings, those that were given (`bayesdp.engines.settings`).
     """
 
     release: Any
@@ -62,6 +65,7 @@ class Run:
     seed: int | None
     progress: bool | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def independent(self) -> dict[str, Any]:
@@ -70,8 +74,8 @@ class Run:
 
     @property
     def chained(self) -> dict[str, Any]:
-        """Arguments of an engine of chains, which need a warmup."""
-        return {**self.independent, "warmup": self.warmup}
+        """Arguments of an engine of chains, which need a warmup and may have settings."""
+        return {**self.independent, "warmup": self.warmup, **self.settings}
 
 
 class Model:
@@ -153,14 +157,19 @@ class Model:
             Whether to show progress and the time left, from the fifth second on, or the engine's
             own progress at once; None: only if standard error is a terminal.
         **options
-            The model's own options, where it has any: its docstring lists them.
+            The model's own options, where it has any: its docstring lists them. And settings of
+            the engine that draws. "pymc": `sampler` ("nutpie" or "pymc"), `target_accept`,
+            `max_treedepth`, `initvals`, `cores`. "stan": `adapt_delta`, `max_treedepth`, `metric`,
+            `inits`, `thin`, `parallel_chains`; `draws` are those kept after thinning. See
+            `bayesdp.engines.pymc.sampling.sample` and `bayesdp.engines.stan.sampling.sample`.
 
         Returns
         -------
         arviz.InferenceData
             The posterior (with a dimension "group" where there are groups), sample_stats,
             observed_data (the outputs), constant_data (the mechanism's public parameters), and
-            attrs: the engine and why it was chosen, versions, guarantee and "verdict".
+            attrs: the engine and why it was chosen, its settings, versions, guarantee and
+            "verdict".
 
         Raises
         ------
@@ -168,7 +177,7 @@ class Model:
             If an argument is out of range, the model doesn't fit the release, or the engine can't
             sample it.
         TypeError
-            If the model has no such option.
+            If neither the model nor one of its engines has such an option.
         MissingDependency, EngineFailed
             If an engine isn't installed or stops.
 
@@ -178,6 +187,7 @@ class Model:
             If chains haven't mixed, or noise hardly explains the outputs.
         """
         sizes = self._sizes(draws, chains, warmup, seed)
+        settings = self._settings(options)
         more = self._options("fit", options, self.options)
         if engine not in ("auto", *self.engines):
             names = [repr(name) for name in ("auto", *self.engines)]
@@ -186,7 +196,10 @@ class Model:
             )
         read = self.read(release)
         chosen, reason = self.chosen(engine, read)
-        run = Run(release, read, chosen, reason, **sizes, progress=progress, options=more)
+        given = check_settings(chosen, settings)
+        run = Run(
+            release, read, chosen, reason, **sizes, progress=progress, options=more, settings=given
+        )
         return self.result(run, self.sample(run), self.noises(release, read))
 
     def fit_naive(
@@ -301,6 +314,8 @@ class Model:
     def result(self, run: Run, drawn: Draws, noises: Sequence[Noise] = ()) -> az.InferenceData:
         """Make an InferenceData of the draws, with a verdict on them."""
         about = {"family": self.family, **self.about(run, drawn)}
+        if run.settings:
+            about["engine_settings"] = json.dumps(run.settings)
         judged = {name: v for name, v in drawn.posterior.items() if name not in self.derived}
         verdict = verdict_on(dataclasses.replace(drawn, posterior=judged), noises)
         about["verdict"] = f"{_NAIVE}{verdict}" if run.engine == NAIVE else verdict
@@ -316,11 +331,19 @@ class Model:
         }
         return check_sampling(seed, **counts)
 
+    def _settings(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Take from `options` the settings of any of the model's engines."""
+        names = {name for each in known_settings(self.engines).values() for name in each}
+        return {name: options.pop(name) for name in [*options] if name in names - {*self.options}}
+
     def _options(
         self, method: str, given: Mapping[str, Any], known: Mapping[str, Option]
     ) -> dict[str, Any]:
         if unknown := sorted(given.keys() - known.keys()):
             has = f"it has {', '.join(known)}" if known else "it has none of its own"
+            if method == "fit":
+                for engine, names in known_settings(self.engines).items():
+                    has += f"; engine={engine!r} takes {', '.join(names)}"
             raise TypeError(
                 f"{type(self).__name__}.{method} has no option {quoted(unknown[0])}; {has}"
             )

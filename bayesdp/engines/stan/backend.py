@@ -45,6 +45,16 @@ class Run:
         Number of chains, and the seed they share; Stan tells chains apart by their number.
     adapt_delta : float
         Target acceptance rate of the adaptation.
+    max_treedepth : int
+        Largest depth of a trajectory's tree.
+    metric : str
+        "diag_e", "dense_e" or "unit_e".
+    inits : list of dict, or None
+        Starting values of each chain's parameters, by name.
+    thin : int
+        Iterations for each draw that is kept.
+    parallel_chains : int or None
+        Most chains at a time; None for as many as there are cores.
     progress : bool
         Whether to show progress on the terminal.
     """
@@ -57,6 +67,11 @@ class Run:
     seed: int
     adapt_delta: float
     progress: bool
+    max_treedepth: int = 10
+    metric: str = "diag_e"
+    inits: Sequence[Mapping[str, Any]] | None = None
+    thin: int = 1
+    parallel_chains: int | None = None
 
 
 class Backend(Protocol):

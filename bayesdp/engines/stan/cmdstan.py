@@ -111,11 +111,15 @@ class CmdStan:
                 fit = model.sample(
                     data=str(data),
                     chains=run.chains,
-                    parallel_chains=min(run.chains, os.cpu_count() or 1),
+                    parallel_chains=min(run.chains, run.parallel_chains or os.cpu_count() or 1),
                     iter_warmup=run.warmup,
-                    iter_sampling=run.draws,
+                    iter_sampling=run.draws * run.thin,
+                    thin=run.thin,
                     seed=run.seed,
                     adapt_delta=run.adapt_delta,
+                    max_treedepth=run.max_treedepth,
+                    metric=run.metric,
+                    inits=_inits(cmdstanpy, run, files),
                     sig_figs=_SIGNIFICANT_FIGURES,
                     output_dir=str(files),
                     show_progress=run.progress,
@@ -127,6 +131,16 @@ class CmdStan:
                     f"Stan can't sample from {program.filename}: {without_values(said, program)}"
                 ) from None  # CmdStanPy's own message quotes data
             return _draws(program, run, fit, cmdstanpy.__version__)
+
+
+def _inits(cmdstanpy: Any, run: Run, files: Path) -> list[str] | None:
+    """Write starting values to files of our own: CmdStanPy's would outlive the call."""
+    if run.inits is None:
+        return None
+    paths = [str(files / f"inits-{chain}.json") for chain in range(1, run.chains + 1)]
+    for path, values in zip(paths, run.inits, strict=True):
+        cmdstanpy.write_stan_json(path, values)
+    return paths
 
 
 def _draws(program: Program, run: Run, fit: Any, cmdstanpy_version: str) -> Draws:

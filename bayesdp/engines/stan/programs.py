@@ -55,6 +55,13 @@ class Program:
         """Name of the program's file."""
         return f"{self.name}.stan"
 
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the parameters, in the order of their block."""
+        text = re.sub(r"//[^\n]*|/\*.*?\*/", "", self.code, flags=re.DOTALL)
+        block = re.search(r"(?<!transformed )\bparameters\s*\{(.*?)\}", text, re.DOTALL)
+        return tuple(re.findall(r"(\w+)\s*;", block[1])) if block else ()
+
 
 def read_program(name: str) -> Program:
     """Read a shipped program and resolve its `#include` lines.

@@ -35,7 +35,7 @@ from bayesdp.engines.stan.backend import (
     without_values,
 )
 from bayesdp.engines.stan.programs import Program
-from bayesdp.errors import EngineFailed
+from bayesdp.errors import EngineFailed, InvalidInput
 from bayesdp.private_folder import private_folder
 
 _WORKER = Path(__file__).with_name("pystan_worker.py")
@@ -129,8 +129,14 @@ class PyStan:
         EngineFailed
             If Stan refuses the data or a chain fails, with Stan's message without its numbers.
         InvalidInput
-            If the program lacks some of `run.variables`.
+            If the program lacks some of `run.variables`, or a setting is CmdStan's alone.
         """
+        if run.metric != "diag_e" or run.parallel_chains is not None:
+            asked = "metric" if run.metric != "diag_e" else "parallel_chains"
+            raise InvalidInput(
+                f"{asked} is a setting of CmdStan's, and Stan runs through PyStan here; leave it "
+                "out, or install CmdStan with: python -m cmdstanpy.install_cmdstan"
+            )
         request = {
             "task": "sample",
             "compiled": str(folder),
@@ -143,6 +149,9 @@ class PyStan:
             "warmup": run.warmup,
             "seed": run.seed,
             "adapt_delta": run.adapt_delta,
+            "max_treedepth": run.max_treedepth,
+            "inits": run.inits,
+            "thin": run.thin,
         }
         with _worker(request, progress=run.progress) as outcome:
             if outcome.failure is not None:

@@ -87,11 +87,15 @@ def sample(request: dict[str, Any], folder: Path) -> None:
     (folder / "declared.json").write_text(json.dumps(model.param_names))
     if not set(request["variables"]) <= set(model.param_names):
         return
+    starts = {} if request["inits"] is None else {"init": request["inits"]}
     fit = model.sample(
         num_chains=chains,
-        num_samples=draws,
+        num_samples=draws * request["thin"],
+        num_thin=request["thin"],
         num_warmup=request["warmup"],
         delta=request["adapt_delta"],
+        max_depth=request["max_treedepth"],
+        **starts,
     )
 
     def by_chain(name: str, shape: tuple[int, ...]) -> Any:

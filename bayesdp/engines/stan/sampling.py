@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bayesdp.checks import check_seed
+from bayesdp.checks import check_one_of, check_seed
 from bayesdp.engines.draws import Draws, seed_of
+from bayesdp.engines.settings import METRICS, check_parameters, check_starts
 from bayesdp.engines.stan.backend import Backend, Run
 from bayesdp.engines.stan.cmdstan import CmdStan, find_cmdstan
 from bayesdp.engines.stan.programs import Program, compiled, read_program
@@ -41,6 +42,11 @@ def sample(
     backend: Literal["auto", "cmdstanpy", "pystan"] = "auto",
     progress: bool | None = False,
     adapt_delta: float = 0.8,
+    max_treedepth: int = 10,
+    metric: str = "diag_e",
+    inits: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    thin: int = 1,
+    parallel_chains: int | None = None,
 ) -> Draws:
     """Draw from the posterior of a shipped Stan program by NUTS.
 
@@ -72,6 +78,16 @@ def sample(
     adapt_delta : float, default 0.8
         Target acceptance rate of the adaptation, above 0 and below 1. Nearer to 1 means
         smaller steps and fewer divergences.
+    max_treedepth : int, default 10
+        Largest depth of a trajectory's tree: at most 2^max_treedepth steps for each iteration.
+    metric : {"diag_e", "dense_e", "unit_e"}
+        Mass matrix that the warmup adapts; "cmdstanpy" alone has others than "diag_e".
+    inits : mapping of str to numbers, or a sequence with one for each chain; optional
+        Starting values of parameters, by name; those not given, and all by default, are random.
+    thin : int, default 1
+        Iterations for each draw that is kept, of which there are still `draws`.
+    parallel_chains : int, optional
+        Most chains at a time, with "cmdstanpy"; by default as many as there are cores.
 
     Returns
     -------
@@ -96,15 +112,24 @@ def sample(
     seed = check_seed(seed)
     if not 0 < adapt_delta < 1:
         raise InvalidInput(f"adapt_delta={quoted(adapt_delta)} must be above 0 and below 1")
+    check_one_of("metric", metric, METRICS)
+    chains = _integer("chains", chains)
     run = Run(
         data={name: _plain(name, value) for name, value in data.items()},
         variables=tuple(variables),
         draws=_integer("draws", draws),
-        chains=_integer("chains", chains),
+        chains=chains,
         warmup=_integer("warmup", warmup),
         seed=seed_of(secrets.randbits(_SEED_BITS) if seed is None else seed, _SEED_BITS),
         adapt_delta=float(adapt_delta),
         progress=wanted(progress),
+        max_treedepth=_integer("max_treedepth", max_treedepth),
+        metric=metric,
+        inits=None if inits is None else _of_chains(inits, chains, source),
+        thin=_integer("thin", thin),
+        parallel_chains=None
+        if parallel_chains is None
+        else _integer("parallel_chains", parallel_chains),
     )
     chosen = _choose(backend)
     return chosen.sample(source, _compiled(source, chosen, run.progress), run)
@@ -183,6 +208,20 @@ def _choose(backend: str) -> Backend:
     why = asked or ", since no CmdStan was found"
     _logger.info("Stan runs through pystan %s%s", version, why)
     return PyStan()
+
+
+def _of_chains(inits: Any, chains: int, program: Program) -> list[dict[str, Any]]:
+    """Starting values of each chain, the same for all if one mapping is given."""
+    starts = check_starts("inits", inits)
+    each = [starts] * chains if isinstance(starts, dict) else starts
+    if len(each) != chains:
+        raise InvalidInput(
+            f"inits has {len(each)} mappings for {chains} chains; give one for each chain, or one "
+            "for all"
+        )
+    for start in each:
+        check_parameters("inits", start, program.parameters)  # Stan itself ignores other names
+    return each
 
 
 def _integer(name: str, value: int) -> int:
