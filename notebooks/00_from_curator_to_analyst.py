@@ -134,7 +134,8 @@ az.summary(idata, kind="stats")
 
 # %% [markdown]
 # The engine was chosen for us, and the result says which it was and why. PyMC and Stan run the
-# same model (`engine="pymc"`, `engine="stan"`), slower, for checks and for larger models.
+# same model (`engine="pymc"`, `engine="stan"`), slower, for checks and for larger models, and take
+# their usual settings: `model.fit(released, engine="pymc", target_accept=0.95)`.
 #
 # Both analysts beside the truth:
 

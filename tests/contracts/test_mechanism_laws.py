@@ -74,6 +74,7 @@ def test_what_is_drawn_never_asks_whether_it_is_seeded():
     assert asks == {"mechanisms/randomness.py", "release/release.py", "synthesis/publish.py"}
 
 
+@pytest.mark.slow
 @each(LISTED)
 def test_its_sampler_follows_its_law(example: Example):
     """Chi-square over all outputs, 20,000 draws, false alarm below 1e-8 per statistic."""
