@@ -18,7 +18,9 @@ def check_start(name: str, value: Any) -> dict[str, Any]:
         raise InvalidInput(
             f"{name} is {kind_of(value)}; it must map names of parameters to numbers"
         )
-    return {key: check_numbers(f"{name}[{key!r}]", start).tolist() for key, start in value.items()}
+    return {
+        key: check_numbers(f"{name}[{quoted(key)}]", start).tolist() for key, start in value.items()
+    }
 
 
 def check_starts(name: str, value: Any) -> list[dict[str, Any]] | dict[str, Any]:
@@ -84,7 +86,7 @@ def check_settings(engine: str, given: Mapping[str, Any]) -> dict[str, Any]:
         able = [repr(each) for each, theirs in SETTINGS.items() if others[0] in theirs]
         takes = f"takes {', '.join(own)}" if own else "takes no such settings"
         raise InvalidInput(
-            f"{others[0]} is a setting of engine={' and '.join(able)}, but engine={engine!r} draws "
-            f"here and {takes}; ask for that engine, or leave {others[0]} out"
+            f"{others[0]} is a setting of engine={' and '.join(able)}, but engine={quoted(engine)} "
+            f"draws here and {takes}; ask for that engine, or leave {others[0]} out"
         )
     return {name: own[name](name, value) for name, value in given.items()}

@@ -343,7 +343,7 @@ class Model:
             has = f"it has {', '.join(known)}" if known else "it has none of its own"
             if method == "fit":
                 for engine, names in known_settings(self.engines).items():
-                    has += f"; engine={engine!r} takes {', '.join(names)}"
+                    has += f"; engine={quoted(engine)} takes {', '.join(names)}"
             raise TypeError(
                 f"{type(self).__name__}.{method} has no option {quoted(unknown[0])}; {has}"
             )
