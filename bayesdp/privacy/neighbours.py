@@ -38,6 +38,13 @@ def check_neighbours(neighbours: str) -> Neighbours:
         ) from None
 
 
+def replace_one_alone(neighbours: Any, why: str) -> Neighbours:
+    """Return replace-one, or raise InvalidInput, which ends in `why`, if another is asked for."""
+    if neighbours is not None and check_neighbours(neighbours) is not Neighbours.REPLACE_ONE:
+        raise InvalidInput(f"neighbours is {quoted(neighbours)}{why}")
+    return Neighbours.REPLACE_ONE
+
+
 PUBLIC_N = "The number of records is public and not protected."
 """The assumption of a promise by a mechanism that has `n`."""
 

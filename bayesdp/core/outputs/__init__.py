@@ -8,7 +8,7 @@ one sort.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput, quoted
 
-_LISTED = 1_000_000
+LISTED = 100_000
+"""The most outputs of several numbers that are listed."""
+_WHOLE_LISTED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +106,23 @@ class WholeNumbers(OutputSpace):
 
     def every(self) -> NDArray[np.int64] | None:
         """List all numbers; None if there are more than a million."""
-        if self.most - self.least >= _LISTED:
+        if self.most - self.least >= _WHOLE_LISTED:
             return None
         return np.arange(self.least, self.most + 1)
+
+
+def structured(columns: Iterable[tuple[str, NDArray[Any]]]) -> NDArray[Any]:
+    """Make a structured array of named columns of equal length; ValueError if two names agree."""
+    pairs = list(columns)
+    made = np.empty(len(pairs[0][1]), dtype=[(name, column.dtype) for name, column in pairs])
+    for name, column in pairs:
+        made[name] = column
+    return made
+
+
+def fields_of(records: NDArray[Any]) -> list[tuple[str, NDArray[Any]]]:
+    """Split a structured array into the columns of `structured`; any other is one, "value"."""
+    return [(name, records[name]) for name in records.dtype.names or ()] or [("value", records)]
 
 
 def as_sequence(output: Any) -> Sequence[Any]:

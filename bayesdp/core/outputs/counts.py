@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import LARGEST, as_plain
-from bayesdp.core.outputs import OutputSpace, as_sequence
+from bayesdp.core.outputs import LISTED, OutputSpace, as_sequence
 from bayesdp.errors import InvalidInput, quoted
 
-_MOST_OUTPUTS = 100_000
 _ROUNDING = 1e-9  # of the sum of probabilities that another program has printed
 
 
@@ -105,7 +104,7 @@ def _parts(output: Any, kind: type, length: int) -> tuple[Any, ...]:
 
 def all_counts(size: int, k: int) -> NDArray[np.int64] | None:
     """List all k counts with sum `size`, shape (outputs, k); None if more than 100,000."""
-    if math.comb(size + k - 1, k - 1) > _MOST_OUTPUTS:
+    if math.comb(size + k - 1, k - 1) > LISTED:
         return None
     rows = np.zeros((1, 0), dtype=np.int64)
     for _ in range(k - 1):

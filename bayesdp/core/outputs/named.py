@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import as_float
-from bayesdp.core.outputs import OutputSpace, as_sequence, rows_of, values_of
+from bayesdp.core.outputs import OutputSpace, as_sequence, rows_of, structured, values_of
 from bayesdp.errors import InvalidInput, quoted
 
 _FARTHEST = 2.0**53  # steps: floats are exact up to there
@@ -62,10 +62,9 @@ class NamedNumbers(OutputSpace):
 
     def records(self, output: Any) -> NDArray[Any]:
         """Numbers with their names: a structured array of columns `kind` and value."""
-        column = np.array(self.names)
-        table = np.empty(len(column), dtype=[(self.kind, column.dtype), ("value", np.float64)])
-        table[self.kind], table["value"] = column, output
-        return table
+        return structured(
+            [(self.kind, np.array(self.names)), ("value", np.array(output, np.float64))]
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import LARGEST, as_plain, is_number
-from bayesdp.core.outputs import OutputSpace, as_sequence, rows_of
+from bayesdp.core.outputs import LISTED, OutputSpace, as_sequence, rows_of
 from bayesdp.errors import InvalidInput, quoted
-
-_MOST = 100_000  # outputs that are listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +112,7 @@ class Numbers(OutputSpace):
         if low is None or high is None or step is None:
             return None
         first, last = math.ceil(Fraction(low) / Fraction(step)), Fraction(high) // Fraction(step)
-        if (self.dimension or 1) * math.log(last - first + 1) > math.log(_MOST):
+        if (self.dimension or 1) * math.log(last - first + 1) > math.log(LISTED):
             return None
         points = np.arange(first, last + 1) * step
         if self.dimension is None:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.core.outputs import OutputSpace
+from bayesdp.core.outputs import OutputSpace, structured
 from bayesdp.errors import InvalidInput, quoted
 
 
@@ -143,10 +143,7 @@ class Records(OutputSpace):
         shown = self._shown(output)
         if self.alone:
             return shown[self.columns[0].name]
-        made = np.empty(self.size, dtype=[(name, values.dtype) for name, values in shown.items()])
-        for name, values in shown.items():
-            made[name] = values
-        return made
+        return structured(shown.items())
 
     def encode(self, outputs: Sequence[Sequence[Any]]) -> dict[str, Any]:
         """Encode copies as columns, one row for each record: its copy and its values."""

@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.core.outputs import OutputSpace
+from bayesdp.core.outputs import LISTED, OutputSpace, fields_of, structured
 from bayesdp.errors import InvalidInput
-
-_LISTED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +50,8 @@ class Several(OutputSpace):
     def records(self, output: Sequence[Any]) -> NDArray[Any]:
         """Records of all outputs, a structured array: the column, and `value` or their own."""
         each = [self.inner.records(one) for one in output]
-        values = np.concatenate(each)
-        if not values.dtype.names:
-            values = values.view([("value", values.dtype)])
-        made = np.empty(values.size, dtype=[(self.column, np.int64), *values.dtype.descr])
-        made[self.column] = np.repeat(np.arange(self.count), [one.size for one in each])
-        for name in values.dtype.names or ():
-            made[name] = values[name]
-        return made
+        place = np.repeat(np.arange(self.count), [one.size for one in each])
+        return structured([(self.column, place), *fields_of(np.concatenate(each))])
 
     def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
         """Encode copies as the inner space's columns, with the column beside `copy`."""
@@ -77,7 +69,7 @@ class Several(OutputSpace):
     def every(self) -> NDArray[Any] | None:
         """List all outputs along the first axis; None if there are more than 100,000."""
         one = self.inner.every()
-        if one is None or len(one) ** self.count > _LISTED:
+        if one is None or len(one) ** self.count > LISTED:
             return None
         places = np.unravel_index(np.arange(len(one) ** self.count), (len(one),) * self.count)
         return np.asarray(one[np.stack(places, axis=-1)])

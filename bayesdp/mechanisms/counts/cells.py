@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
+from bayesdp.core.outputs import structured
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.count import is_missing
 
@@ -234,11 +235,7 @@ def table(axes: Sequence[Axis], counts: Any) -> NDArray[Any]:
     columns = [v for axis, bins in zip(axes, places, strict=True) for v in axis.shown(bins)]
     columns.append(np.asarray(counts, dtype=np.int64))
     names = [*(field for axis in axes for field in axis.fields), "count"]
-    kinds = [(name, column.dtype) for name, column in zip(names, columns, strict=True)]
-    made = np.empty(len(counts), dtype=kinds)
-    for name, column in zip(names, columns, strict=True):
-        made[name] = column
-    return made
+    return structured(zip(names, columns, strict=True))
 
 
 def shown_by(axes: Sequence[Axis] | None) -> Callable[[Any], NDArray[Any]] | None:

@@ -37,13 +37,13 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_one_statistic
 from bayesdp.core.outputs.answers import Answers
 from bayesdp.core.views import AnswersView, RecordsView, View
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.counts import response_matrix
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import check_epsilon
-from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours, check_neighbours
+from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours, replace_one_alone
 from bayesdp.privacy.profile import Profile, repeated_profile
 
 Pair = tuple[Any, Any]
@@ -154,12 +154,11 @@ class RandomizedResponseMechanism(Mechanism):
 
     def relation(self, neighbours: Any = None) -> Neighbours:
         """Return replace-one, the only relation of its promise; raise if another is asked for."""
-        if neighbours is not None and check_neighbours(neighbours) is not Neighbours.REPLACE_ONE:
-            raise InvalidInput(
-                f"neighbours is {quoted(neighbours)}, but every record's answer is released, so "
-                "their number shows; randomized response promises under 'replace_one' alone"
-            )
-        return Neighbours.REPLACE_ONE
+        return replace_one_alone(
+            neighbours,
+            ", but every record's answer is released, so their number shows; randomized response "
+            "promises under 'replace_one' alone",
+        )
 
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
         """The privacy profile of `copies` copies: tight for one, else by basic composition."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.outputs import structured
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.networks.network import Network, as_network
 
@@ -203,11 +204,8 @@ def decode_networks(columns: Mapping[str, Any], directed: bool) -> list[Network]
 def tie_records(network: Network) -> NDArray[Any]:
     """The ties as a structured array with the labels of `source` and `target`."""
     labels = np.asarray(network.nodes)
-    records = np.empty(
-        len(network.edges), dtype=[("source", labels.dtype), ("target", labels.dtype)]
-    )
-    records["source"], records["target"] = labels[network.edges[:, 0]], labels[network.edges[:, 1]]
-    return records
+    source, target = network.edges.T
+    return structured([("source", labels[source]), ("target", labels[target])])
 
 
 def known_nodes(mechanism: Any) -> Network:

@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag
+from bayesdp.core.outputs import structured
 from bayesdp.core.outputs.numbers import Numbers
 from bayesdp.core.views import GraphView
 from bayesdp.errors import InvalidInput, quoted
@@ -193,12 +194,8 @@ class NoisyDegreesMechanism(AdditiveNoise):
     def _shown(self, output: Any) -> NDArray[Any]:
         """One row for each node: `node`, with `degree`, or `out_degree` and `in_degree`."""
         names = ("out_degree", "in_degree") if self.directed else ("degree",)
-        labels = np.asarray(self.labels)
-        table = np.empty(labels.size, [("node", labels.dtype), *((name, "i8") for name in names)])
-        table["node"] = labels
-        for name, column in zip(names, np.reshape(output, (len(names), -1)), strict=True):
-            table[name] = column
-        return table
+        degrees = np.reshape(output, (len(names), -1)).astype(np.int64)
+        return structured([("node", np.asarray(self.labels)), *zip(names, degrees, strict=True)])
 
     @property
     def views(self) -> tuple[GraphView, ...]:

@@ -11,10 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.core.outputs import OutputSpace, decode_numbers, encode_numbers
+from bayesdp.core.outputs import (
+    LISTED,
+    OutputSpace,
+    decode_numbers,
+    encode_numbers,
+    fields_of,
+    structured,
+)
 from bayesdp.errors import InvalidInput, quoted
-
-_LISTED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +75,10 @@ class Chosen(OutputSpace):
         chosen, copies = self.split(output)
         each = [self.copy.records(copy) for copy in copies]
         shown = np.concatenate(each)
-        columns: dict[str, Any] = {"family": np.full(shown.size, chosen)}
+        columns = [("family", np.full(shown.size, chosen))]
         if self.each > 1:
-            columns["copy"] = np.repeat(np.arange(self.each), [one.size for one in each])
-        names = shown.dtype.names
-        columns |= {name: shown[name] for name in names} if names else {"value": shown}
-        rows = np.empty(shown.size, dtype=[(name, x.dtype) for name, x in columns.items()])
-        for name, column in columns.items():
-            rows[name] = column
-        return rows
+            columns.append(("copy", np.repeat(np.arange(self.each), [one.size for one in each])))
+        return structured([*columns, *fields_of(shown)])
 
     def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
         """Encode outputs as columns, one row for each number of a copy, beside the choice."""
@@ -101,7 +101,7 @@ class Chosen(OutputSpace):
         choices, copies = self.choice.every(), self.copy.every()
         if choices is None or copies is None:
             return None
-        if len(choices) * len(copies) ** self.each > _LISTED:
+        if len(choices) * len(copies) ** self.each > LISTED:
             return None
         flat = np.reshape(copies, (len(copies), -1))
         rows = itertools.product(choices, *[flat] * self.each)

@@ -37,7 +37,7 @@ from bayesdp.mechanisms.noise.lattice import FURTHEST
 from bayesdp.mechanisms.regression import logistic_minimiser as logistic
 from bayesdp.mechanisms.regression import ridge
 from bayesdp.mechanisms.regression.perturbed_coefficients_records import Signed, coefficients
-from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours, check_neighbours
+from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours, replace_one_alone
 from bayesdp.privacy.profile import Profile
 
 INTERCEPT = "intercept"
@@ -193,12 +193,11 @@ class PerturbedCoefficientsMechanism(Mechanism):
 
     def relation(self, neighbours: Any = None) -> Neighbours:
         """Return replace-one, or raise InvalidInput if another relation is asked for."""
-        if neighbours is not None and check_neighbours(neighbours) is not Neighbours.REPLACE_ONE:
-            raise InvalidInput(
-                f"neighbours is {quoted(neighbours)}; perturbed coefficients promise under "
-                "'replace_one' alone, as their number of records is public"
-            )
-        return Neighbours.REPLACE_ONE
+        return replace_one_alone(
+            neighbours,
+            "; perturbed coefficients promise under 'replace_one' alone, as their number of "
+            "records is public",
+        )
 
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
         """The privacy profile of `copies` independent copies."""
