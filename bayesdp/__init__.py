@@ -2,7 +2,7 @@
 
 The names to start with are here. All mechanisms, synthesizers and models, including those, are in
 `bdp.mechanisms`, `bdp.synthesizers` and `bdp.models`; the rest is in `bdp.families`,
-`bdp.networks`, `bdp.evaluate`, `bdp.privacy`, `bdp.distributional` and `bdp.errors`.
+`bdp.networks`, `bdp.stan`, `bdp.evaluate`, `bdp.privacy`, `bdp.distributional` and `bdp.errors`.
 
 Names are loaded when first used, so that importing the package costs next to nothing. The public
 names, and the modules they live in, are listed in `__init__.pyi`, which type checkers read too.

@@ -8,6 +8,7 @@ from . import mechanisms as mechanisms
 from . import models as models
 from . import networks as networks
 from . import privacy as privacy
+from . import stan as stan
 from . import synthesizers as synthesizers
 from ._version import __version__ as __version__
 from .evaluation.combining import combine as combine

@@ -51,17 +51,10 @@ def log_sum_of(releases: Sequence[Sequence[Part]], law: Any, n: int | None) -> A
             "tables, as bdp.MultinomialModel"
         )
     alike = law.ndim == 0
-    elements = [_elements(parts, n, alike=alike) for parts in releases]
-    shape = elements[0][1]
-    if any(each[1] != shape for each in elements):
-        raise InvalidInput(
-            f"the releases are of {', '.join(str(each[1]) for each in elements)} integers; several "
-            "at once must be of the same"
-        )
+    rows, shape = integers_of(releases, n, alike=alike)
     if not alike and law.ndim != len(shape):
         raise wrong_shape(law, shape)
     low, high = (np.broadcast_to(end, shape).ravel() for end in _support(law))
-    rows = list(zip(*(each[0] for each in elements), strict=True))
     values, table = widest(rows, list(zip(low, high, strict=True)))
     if alike:
         weights = np.array([row[0].weight for row in rows])
@@ -75,15 +68,15 @@ def log_table_of(parts: Sequence[Part], statistic: Any, n: int | None) -> Any:
     """Log p(outputs | x) of integers x that are variables of the model."""
     import pytensor.tensor as pt
 
-    elements, shape = _elements(parts, n, alike=False)
+    rows, shape = integers_of([parts], n, alike=False)
     if statistic.ndim != len(shape):
         raise wrong_shape(statistic, shape)
-    values, table = widest([(each,) for each in elements], [(-math.inf, math.inf)] * len(elements))
-    x, columns = statistic.flatten(), np.arange(len(elements))
-    rows = pt.clip(x - values[0], 0, len(values) - 1)
+    values, table = widest(rows, [(-math.inf, math.inf)] * len(rows))
+    x, columns = statistic.flatten(), np.arange(len(rows))
+    place = pt.clip(x - values[0], 0, len(values) - 1)
     last = np.array([v[np.isfinite(t)][-1] for v, t in zip(values.T, table.T, strict=True)])
     inside = (x >= values[0]) & (x <= last)
-    return pt.switch(inside, pt.constant(table)[rows, columns], -np.inf).sum()
+    return pt.switch(inside, pt.constant(table)[place, columns], -np.inf).sum()
 
 
 def shape_of(parts: Sequence[Part], own: tuple[int, ...]) -> tuple[int, ...]:
@@ -98,21 +91,58 @@ def wrong_shape(statistic: Any, shape: tuple[int, ...]) -> InvalidInput:
     )
 
 
-def _elements(
-    parts: Sequence[Part], n: int | None, *, alike: bool
-) -> tuple[list[Integer], tuple[int, ...]]:
-    """Return the laws of a release's integers, as in the flattened statistic, and its shape."""
-    mechanism: Any = parts[0].mechanism
-    if (answers := view_of(mechanism, AnswersView)) is not None:
-        if len(parts) > 1 or parts[0].group is not None:
+def integers_of(
+    releases: Sequence[Sequence[Part]], n: int | None, *, alike: bool
+) -> tuple[list[tuple[Integer, ...]], tuple[int, ...]]:
+    """Return the laws of each integer, one for each release, and the shape of the statistic.
+
+    Parameters
+    ----------
+    releases : sequence of sequences of Part
+        Releases of the same integers; one part for each group.
+    n : int, optional
+        Number of confidential records.
+    alike : bool
+        Whether all integers have the same law: then records that all releases answered alike come
+        once.
+
+    Raises
+    ------
+    InvalidInput
+        If what was randomised isn't made of integers, or isn't the same in all releases.
+    """
+    views = [view_of(parts[0].mechanism, AnswersView) for parts in releases]
+    answers = [view for view in views if view is not None]
+    if alike and answers:
+        if len(answers) < len(releases):
             raise InvalidInput(
-                "the release has groups of answers; observe each, as bdp.observe(release['a'], ...)"
+                "one release has an answer of each record, and another hasn't; observe each by "
+                "itself"
             )
-        integers = _answers(answers, parts[0], alike=alike)
-        return integers, (len(integers),)
+        rows = _patterns([*zip(answers, map(_only, releases), strict=True)])
+        return rows, (len(rows),)
+    each = [_elements(parts, n) for parts in releases]
+    shapes = [shape for _, shape in each]
+    check_same(shapes)
+    return [*zip(*(elements for elements, _ in each), strict=True)], shapes[0]
+
+
+def check_same(shapes: Sequence[Any]) -> None:
+    """Raise InvalidInput unless several releases are of integers of one shape."""
+    if any(shape != shapes[0] for shape in shapes):
+        raise InvalidInput(
+            f"the releases are of {', '.join(map(str, shapes))} integers; several at once must be "
+            "of the same"
+        )
+
+
+def _elements(parts: Sequence[Part], n: int | None) -> tuple[list[Integer], tuple[int, ...]]:
+    """Return the laws of a release's integers, as in the flattened statistic, and its shape."""
     each: list[Integer] = []
     own: tuple[int, ...] = ()
     for part in parts:
+        if (answers := view_of(part.mechanism, AnswersView)) is not None:
+            return _records(answers, np.array(_only(parts).outputs).T), (answers.n,)
         if (fixed := view_of(part.mechanism, FixedTotalView)) is not None:
             raise InvalidInput(
                 f"the copies have a fixed total, {fixed.total}, which ties their areas together, "
@@ -148,11 +178,30 @@ def _count(part: Part, n: int | None) -> Integer:
     )
 
 
-def _answers(view: AnswersView, part: Part, *, alike: bool) -> list[Integer]:
-    """Return the law of each record's answers, or of each pattern where records are alike."""
-    answers, counts = np.array(part.outputs).T, np.ones(view.n, dtype=np.int64)
-    if alike:
-        answers, counts = np.unique(answers, axis=0, return_counts=True)
+def _only(parts: Sequence[Part]) -> Part:
+    """Return the one part of a release of answers."""
+    if parts[0].group is not None:
+        raise InvalidInput(
+            "the release has groups of answers; take each by itself, as release['a']"
+        )
+    return parts[0]
+
+
+def _patterns(releases: Sequence[tuple[AnswersView, Part]]) -> list[tuple[Integer, ...]]:
+    """Return the laws of the answers of each pattern, over all releases of the same records."""
+    check_same([view.n for view, _ in releases])
+    answers = [np.array(part.outputs).T for _, part in releases]
+    patterns, weights = np.unique(np.hstack(answers), axis=0, return_counts=True)
+    ends = np.cumsum([each.shape[1] for each in answers])[:-1]
+    laws = (
+        _records(view, z, weights)
+        for (view, _), z in zip(releases, np.split(patterns, ends, axis=1), strict=True)
+    )
+    return [*zip(*laws, strict=True)]
+
+
+def _records(view: AnswersView, answers: Integers, weights: Any = None) -> list[Integer]:
+    """Return the law of each row of answers, given the category of its records."""
     with np.errstate(divide="ignore"):
         law = np.log(view.matrix)
 
@@ -163,7 +212,9 @@ def _answers(view: AnswersView, part: Part, *, alike: bool) -> list[Integer]:
             weight,
         )
 
-    return [element(z, int(w)) for z, w in zip(answers, counts, strict=True)]
+    if weights is None:
+        weights = np.ones(len(answers), dtype=np.int64)
+    return [element(z, int(w)) for z, w in zip(answers, weights, strict=True)]
 
 
 def widest(rows: Sequence[Sequence[Integer]], ends: Sequence[Ends]) -> tuple[Integers, Floats]:

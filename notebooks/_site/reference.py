@@ -21,6 +21,7 @@ SECTIONS = {
     "privacy": "bdp.privacy",
     "evaluate": "bdp.evaluate",
     "networks": "bdp.networks",
+    "stan": "bdp.stan",
     "distributional": "bdp.distributional",
     "extending": "bdp.extending",
     "errors": "bdp.errors",

@@ -209,6 +209,25 @@ def test_several_releases_share_the_statistic():
         assert at(made, p=0.3) == pytest.approx(right, abs=1e-10)
 
 
+def test_several_releases_of_the_same_records_answers():
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism.of((0.75, 0.9), n=8)
+    answers = [0, 1, 1, 0, 0, 0, 1, 1], [1, 1, 0, 0, 1, 0, 1, 0]
+    releases = [bdp.Release.of(mechanism, outputs=[each]) for each in answers]
+    each = np.array([0.7, 0.3])[:, None] * np.prod(
+        [mechanism.matrix[:, z] for z in answers], axis=0
+    )
+    right = np.log(each.sum(axis=0)).sum()
+    with pm.Model():
+        theta = pm.Beta("theta", 1, 1)
+        made = bdp.observe(releases, pm.Bernoulli.dist(p=theta))
+        assert at(made, theta=0.3) == pytest.approx(right, abs=1e-10)
+        own = bdp.observe(releases, pm.Bernoulli.dist(p=pt.stack([theta] * 8)))
+        assert at(own, theta=0.3) == pytest.approx(right, abs=1e-10)
+        counted = bdp.Release.of(bdp.mechanisms.DiscreteLaplaceMechanism(1.0, 1.0), outputs=[3])
+        with pytest.raises(bdp.errors.InvalidInput, match="another hasn't"):
+            bdp.observe([releases[0], counted], pm.Bernoulli.dist(p=theta))
+
+
 @pytest.mark.parametrize(
     "noise", [bdp.mechanisms.LaplaceMechanism, bdp.mechanisms.GaussianMechanism]
 )

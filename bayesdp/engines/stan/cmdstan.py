@@ -115,7 +115,7 @@ class CmdStan:
                     iter_warmup=run.warmup,
                     iter_sampling=run.draws * run.thin,
                     thin=run.thin,
-                    seed=run.seed,
+                    seed=run.seed + 1,  # CmdStan refuses 0
                     adapt_delta=run.adapt_delta,
                     max_treedepth=run.max_treedepth,
                     metric=run.metric,

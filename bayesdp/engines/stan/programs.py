@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bayesdp.errors import EngineFailed, InvalidInput, quoted
+from bayesdp.errors import EngineFailed, InvalidInput, kind_of, quoted
 from bayesdp.private_folder import private_folder
 from bayesdp.resources import shipped
 
@@ -90,22 +90,64 @@ def read_program(name: str) -> Program:
             f"program={quoted(name)} is not a Stan program of bayesdp; choose one of: "
             f"{', '.join(names)}"
         )
-    return Program(name, _resolved(folder / f"{name}.stan", folder / "include", ()))
+    text = (folder / f"{name}.stan").read_text(encoding="utf-8")
+    return Program(name, _resolved(text, f"{name}.stan", ()))
 
 
-def _resolved(path: Path, include: Path, outer: tuple[Path, ...]) -> str:
-    """Text of a file with each `#include` line replaced by the file it names."""
+def include_path() -> Path:
+    """Return the folder of bayesdp's Stan functions, for stanc's include paths.
+
+    A program's `#include bayesdp.stanfunctions`, in its functions block, is found there:
+
+        cmdstanpy.CmdStanModel(
+            stan_file="mine.stan", stanc_options={"include-paths": [str(bdp.stan.include_path())]}
+        )
+
+    Returns
+    -------
+    Path
+    """
+    return shipped("stan") / "include"
+
+
+def with_includes(code: str) -> str:
+    """Return a Stan program with bayesdp's functions in place of the lines that include them.
+
+    It is for PyStan, which has no include paths: `stan.build(bdp.stan.with_includes(code), ...)`.
+
+    Parameters
+    ----------
+    code : str
+        A program with lines such as `#include bayesdp.stanfunctions`.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    InvalidInput
+        If a line includes a file that isn't bayesdp's.
+    """
+    if not isinstance(code, str):
+        raise InvalidInput(f"code is {kind_of(code)}; it must be the text of a Stan program")
+    return _resolved(code, "the program", ())
+
+
+def _resolved(text: str, name: str, outer: tuple[str, ...]) -> str:
+    """Replace each `#include` line of a file of this name by the file that it names."""
+    include = include_path()
 
     def included(line: re.Match[str]) -> str:
         inner = include / line[1]
-        if inner in (*outer, path) or not inner.is_file():
+        if line[1] in (*outer, name) or inner.parent != include or not inner.is_file():
             raise InvalidInput(
-                f"{path.name} has the line {quoted(line[0].strip())}: allowed are the files of "
-                f"{include} that don't include {path.name} themselves"
+                f"{name} has the line {quoted(line[0].strip())}: allowed are the files of "
+                f"{include} that don't include {name} themselves"
             )
-        return _resolved(inner, include, (*outer, path)).rstrip("\n")
+        return _resolved(inner.read_text(encoding="utf-8"), line[1], (*outer, name)).rstrip("\n")
 
-    return _INCLUDE.sub(included, path.read_text(encoding="utf-8"))
+    return _INCLUDE.sub(included, text)
 
 
 def cache_folder() -> Path:

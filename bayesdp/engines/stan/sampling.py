@@ -31,7 +31,7 @@ _SEED_BITS = 31
 
 
 def sample(
-    program: str,
+    program: str | Program,
     data: Mapping[str, Any],
     *,
     variables: Sequence[str],
@@ -48,7 +48,7 @@ def sample(
     thin: int = 1,
     parallel_chains: int | None = None,
 ) -> Draws:
-    """Draw from the posterior of a shipped Stan program by NUTS.
+    """Draw from the posterior of a Stan program by NUTS.
 
     The program is compiled on first use, which takes a minute or so, and kept in the user's
     cache (`bayesdp.engines.stan.programs.cache_folder`). Data and draws pass through files in a
@@ -56,8 +56,8 @@ def sample(
 
     Parameters
     ----------
-    program : str
-        Name of a shipped program: "binomial" for stan/binomial.stan.
+    program : str or Program
+        Name of a shipped program, "binomial" for stan/binomial.stan, or any program.
     data : mapping of str to int, float or array of these
         The program's data block. Infinities are allowed, NaN is not.
     variables : sequence of str
@@ -104,7 +104,7 @@ def sample(
         If the program doesn't compile, Stan refuses the data, or a chain fails. The message has
         Stan's own, without its numbers, which may be data.
     """
-    source = read_program(program)
+    source = program if isinstance(program, Program) else read_program(program)
     if isinstance(variables, str) or not variables:
         raise InvalidInput(
             f"variables={quoted(variables)} must be a sequence of names, such as ['p']"

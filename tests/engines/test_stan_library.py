@@ -1,0 +1,196 @@
+"""Stan's functions for users' own programs, against the mechanisms' laws in Python."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import bayesdp as bdp
+from bayesdp.engines.draws import import_arviz
+from bayesdp.errors import InvalidInput
+from tests.conftest import require_pystan
+
+M = bdp.mechanisms
+BOUNDS = (-2, 9)
+NOISES = [(kind, scale) for kind in ("laplace", "gaussian") for scale in (0.3, 1.0, 4.5)]
+LAPLACE, GAUSSIAN = M.DiscreteLaplaceMechanism, M.DiscreteGaussianMechanism
+PLACES = [(z, x) for z in (-2, -1, 0, 3, 9) for x in (-2, 0, 4, 9)]
+SHAPE, CHANCE = (1.5, 2.0, 1.0), (0.25, 0.0, 0.6)
+LAW = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]]
+X = np.arange(31)
+OUTPUT = 11
+"""What a count's discrete Laplace mechanism released."""
+
+CALLS = [
+    *(
+        f"discrete_{kind}_{how}lpmf({z} | {x}, {scale}{ends})"
+        for kind, scale in NOISES
+        for how, ends in (("", ""), ("truncated_", ", -2, 9"), ("inflated_", ", -2, 9"))
+        for z, x in PLACES
+    ),
+    *(
+        f"discrete_{kind}_{how}({z} | 4, {scale})"
+        for kind, scale in NOISES
+        for how in ("lcdf", "lccdf")
+        for z in (-30, 0, 4, 8)
+    ),
+    "discrete_laplace_lpmf({3, 5, -1} | {2, 2, 2}, 1.5)",
+    "discrete_gaussian_lpmf({3, 5, -1} | {2, 2, 2}, 1.5)",
+    "synthetic_count_lpmf(7 | 12, 30, 20, 4.0, 2.5)",
+    "synthetic_table_lpmf({3, 0, 5} | {10, 2, 0}, [1.5, 0.5, 2]')",
+    "synthetic_events_lpmf({3, 0, 5} | {10, 0, 1}, [1.5, 2, 1]', [0.25, 0, 0.6]')",
+    "randomized_response_lpmf(2 | 1, [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]])",
+    "randomized_response_lpmf({2, 1, 2, 3} | [0.3, 0.7]', [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]])",
+    "latent_count_log_lik(0.3, log_law + lchoose(30, x), x, 30 - x)",
+    "latent_binomial_log_lik(x, log_law, 30, 0.3)",
+    "latent_binomial_logit_log_lik(x, log_law, 30, -0.8)",
+    "latent_poisson_log_log_lik(x, log_law, 2.1)",
+    "latent_neg_binomial_2_log_log_lik(x, log_law, 2.1, 3.5)",
+]
+
+
+def expected() -> list[float]:
+    """The same numbers by the mechanisms' own laws and SciPy's."""
+    found: list[Any] = []
+    for kind, scale in NOISES:
+        noise = LAPLACE if kind == "laplace" else GAUSSIAN
+        for how in (None, "truncated", "inflated"):
+            bounds = {} if how is None else {"bounds": BOUNDS, "bounding": how}
+            mechanism = noise(scale, 1.0, **bounds)
+            found += [mechanism.logp(z, x) for z, x in PLACES]
+    for kind, scale in NOISES:
+        law = (LAPLACE if kind == "laplace" else GAUSSIAN)(scale, 1.0).noise
+        found += [law.log_upper(4 - z) for z in (-30, 0, 4, 8)]
+        found += [law.log_upper(z + 1 - 4) for z in (-30, 0, 4, 8)]
+    for noise in (LAPLACE, GAUSSIAN):
+        found.append(noise(1.5, 1.0).logp([3, 5, -1], 2).sum())
+    copies = M.BetaBinomialMechanism(n=30, size=20, prior=(4.0, 2.5))
+    table = M.DirichletMultinomialMechanism(n=12, size=8, cells=3, prior=(1.5, 0.5, 2.0))
+    found += [copies.logp(7, bdp.Count(12, 30)), table.logp([3, 0, 5], [10, 2, 0])]
+    r, chance = np.add(SHAPE, (10, 0, 1)), np.array(CHANCE)
+    found.append(stats.nbinom.logpmf([3, 0, 5], r, 1 - chance).sum())
+    answers = np.array([0.3, 0.7]) @ np.array(LAW)
+    found += [np.log(LAW[0][1]), np.log(answers[[1, 0, 1, 2]]).sum()]
+    law = LAPLACE(2.0, 1.0).logp(OUTPUT, X)
+    found += 2 * [np.logaddexp.reduce(law + stats.binom.logpmf(X, 30, 0.3))]
+    logit = stats.binom.logpmf(X, 30, 1 / (1 + np.exp(0.8)))
+    found.append(np.logaddexp.reduce(law + logit))
+    found.append(np.logaddexp.reduce(law + stats.poisson.logpmf(X, np.exp(2.1))))
+    chance_of = 3.5 / (3.5 + np.exp(2.1))
+    found.append(np.logaddexp.reduce(law + stats.nbinom.logpmf(X, 3.5, chance_of)))
+    return [float(value) for value in np.hstack(found)]
+
+
+PROGRAM = """
+functions {
+  #include bayesdp.stanfunctions
+}
+data {
+  int<lower=1> E;
+  int<lower=1> K;
+  array[E] int<lower=1, upper=K> first;
+  array[E] int<lower=1, upper=K> last;
+  vector[K] x;
+  vector[K] log_law;
+  array[E] int<lower=1> n;
+  int<lower=0, upper=1> all;                    // whether to call all functions, for one integer
+}
+parameters {
+  vector<lower=0, upper=1>[E] p;
+}
+model {
+  for (e in 1:E) {
+    target += latent_binomial_log_lik(x[first[e]:last[e]], log_law[first[e]:last[e]], n[e], p[e]);
+  }
+}
+generated quantities {
+  array[all ? %d : 0] real found;
+  if (all) {
+    found = {%s};
+  }
+}
+""" % (len(CALLS), ",\n".join(CALLS))  # noqa: UP031
+
+
+@pytest.mark.slow
+def test_every_function_is_the_mechanisms_law() -> None:
+    require_pystan()
+    law = LAPLACE(2.0, 1.0).logp(OUTPUT, X)
+    data = {"E": 1, "K": X.size, "first": [1], "last": [X.size], "x": X, "log_law": law}
+    data |= {"n": [30], "all": 1}
+    with pytest.warns(UserWarning, match="can't be relied on"):  # one draw
+        idata = bdp.stan.sample(PROGRAM, data, variables=["found"], draws=1, chains=1, warmup=1)
+    found = idata.posterior["found"].to_numpy().ravel()
+    wrong = [
+        (call, value, right)
+        for call, value, right in zip(CALLS, found, expected(), strict=True)
+        if value != pytest.approx(right, rel=1e-10, abs=1e-10)
+    ]
+    assert not wrong
+
+
+@pytest.mark.slow
+def test_a_programs_posterior_is_that_of_the_model(grouped_release: bdp.Release) -> None:
+    require_pystan()
+    sizes = [part.mechanism.n for part in grouped_release.parts]
+    idata = bdp.stan.sample(
+        PROGRAM,
+        {**bdp.stan.data(grouped_release), "n": sizes, "all": 0},
+        draws=2000,
+        seed=4,
+        progress=False,
+        adapt_delta=0.9,
+        coords={"group": list(grouped_release.groups)},
+        dims={"p": ["group"]},
+    )
+    az = import_arviz()
+    assert idata.posterior["p"].dims == ("chain", "draw", "group")
+    for group in grouped_release.groups:
+        p = idata.posterior["p"].sel(group=group).to_numpy()
+        right = bdp.BinomialModel().posterior(grouped_release[group]).mean()
+        # 5.2 standard errors: a false alarm has probability 6e-7 over the three groups
+        assert abs(p.mean() - right) < 5.2 * float(az.mcse({"p": p})["p"])
+    assert idata.attrs["engine"] == "stan"
+    assert idata.attrs["engine_settings"] == '{"adapt_delta": 0.9}'
+    assert idata.attrs["verdict"].startswith("no problem found")
+
+
+def test_what_is_refused() -> None:
+    for given, message in (
+        ({"code": 3}, "code is an int"),
+        ({"code": "#include other.stan"}, "the program has the line"),
+        ({"code": "model {}"}, "the program has no parameters"),
+        ({"target_accept": 0.9}, "target_accept is a setting of engine='pymc'"),
+        ({"draws": 0}, "draws"),
+        ({"seed": -1}, "seed"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            bdp.stan.sample(**{"code": PROGRAM, "data": {}, **given})  # type: ignore[arg-type]
+
+
+def test_every_function_is_tried() -> None:
+    code = bdp.stan.with_includes("#include bayesdp.stanfunctions")
+    functions = set(re.findall(r"^real (\w+)\(", code, re.MULTILINE))
+    inner = {"discrete_laplace_log_upper", "discrete_gaussian_log_upper"}
+    inner |= {"discrete_gaussian_log_theta", "discrete_gaussian_log_between"}
+    assert functions == inner | {call.partition("(")[0] for call in CALLS}
+    included = set(re.findall(r"#include (\S+)", _library().read_text())) - {_library().name}
+    assert included == {path.name for path in _library().parent.iterdir()} - {_library().name}
+
+
+def _library() -> Path:
+    return bdp.stan.include_path() / "bayesdp.stanfunctions"
+
+
+def test_includes_in_a_users_program() -> None:
+    assert _library().is_file()
+    made = bdp.stan.with_includes("functions {\n  #include bayesdp.stanfunctions\n}\n")
+    assert "#include" not in re.sub(r"/\*.*?\*/", "", made, flags=re.DOTALL)
+    with pytest.raises(InvalidInput, match="code is a PosixPath; it must be the text"):
+        bdp.stan.with_includes(_library())  # type: ignore[arg-type]
+    for name in ("mine.stanfunctions", "../binomial.stan", "/etc/hostname"):
+        with pytest.raises(InvalidInput, match="the program has the line"):
+            bdp.stan.with_includes(f"#include {name}\n")

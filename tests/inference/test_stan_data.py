@@ -1,0 +1,80 @@
+"""Data of users' Stan programs: the tables that `bdp.observe` sums over, in Stan's shape."""
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import bayesdp as bdp
+from bayesdp.errors import InvalidInput
+
+M = bdp.mechanisms
+
+
+def log_lik(made, logs) -> np.ndarray:
+    """Log likelihood of each integer, given a function of one's number and possible values."""
+    ends = zip(made["first"] - 1, made["last"], strict=True)
+    each = [
+        special.logsumexp(made["log_law"][a:b] + logs(e, made["x"][a:b]))
+        for e, (a, b) in enumerate(ends)
+    ]
+    return made["weight"] * np.array(each)
+
+
+def test_a_count_of_two_releases():
+    copies = M.BetaBinomialMechanism(n=30, size=20, prior=(4.0, 4.0))
+    noisy = M.DiscreteLaplaceMechanism(2.0, 1.0)
+    releases = [bdp.Release.of(copies, outputs=[7, 12]), bdp.Release.of(noisy, outputs=[11])]
+    made = bdp.stan.data(releases)
+    x = np.arange(31)
+    law = copies.logp(7, bdp.Count(x, 30)) + copies.logp(12, bdp.Count(x, 30)) + noisy.logp(11, x)
+    found = log_lik(made, lambda e, x: stats.binom.logpmf(x, 30, 0.3))
+    assert found == pytest.approx(special.logsumexp(law + stats.binom.logpmf(x, 30, 0.3)), abs=1e-9)
+    assert made["E"] == 1
+    assert made["K"] == made["x"].size == made["log_law"].size == made["last"][-1]
+
+
+def test_groups_and_a_vector_are_in_their_order(grouped_release: bdp.Release):
+    made = bdp.stan.data(grouped_release)
+    sizes = [part.mechanism.n for part in grouped_release.parts]
+    assert made["E"] == 3
+    assert (made["last"] - made["first"] + 1).tolist() == [n + 1 for n in sizes]
+    noisy = M.DiscreteLaplaceMechanism(1.0, 1.0, dimension=2)
+    made = bdp.stan.data(bdp.Release.of(noisy, outputs=[[3, 50]]))
+    modes = [
+        made["x"][a - 1 : b][np.argmax(made["log_law"][a - 1 : b])]
+        for a, b in zip(made["first"], made["last"], strict=True)
+    ]
+    assert modes == [3, 50]
+
+
+def test_answers_of_records_come_once_for_each_pattern_of_all_releases():
+    law = M.RandomizedResponseMechanism.of((0.75, 0.9), n=8)
+    outputs = [0, 1, 1, 0, 0, 0, 1, 1], [1, 1, 0, 0, 1, 0, 1, 0]
+    releases = [bdp.Release.of(law, outputs=[each]) for each in outputs]
+    theta = np.array([0.7, 0.3])
+    for given in (releases[0], releases):
+        made = bdp.stan.data(given)
+        answers = outputs if given is releases else outputs[:1]
+        found = log_lik(made, lambda e, x: np.log(theta[x])).sum()
+        each = theta[:, None] * np.prod([law.matrix[:, z] for z in answers], axis=0)
+        assert found == pytest.approx(np.log(each.sum(axis=0)).sum(), abs=1e-10)
+        assert made["weight"].sum() == 8
+        assert made["E"] == 2 * len(answers)
+
+
+def test_what_has_no_integers_is_refused():
+    network = bdp.networks.Network(nodes=4, edges=[(0, 1)])
+    flips = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=1.0).release(network)
+    for release in (flips, "release"):
+        with pytest.raises(InvalidInput):
+            bdp.stan.data(release)
+
+
+def test_releases_of_different_integers_are_refused():
+    one = bdp.Release.of(M.DiscreteLaplaceMechanism(1.0, 1.0, dimension=2), outputs=[[3, 5]])
+    two = bdp.Release.of(M.DiscreteLaplaceMechanism(1.0, 1.0, dimension=3), outputs=[[3, 5, 6]])
+    answers = bdp.Release.of(M.RandomizedResponseMechanism.of((0.75, 0.9), n=2), outputs=[[0, 1]])
+    with pytest.raises(InvalidInput, match=r"the releases are of \(2,\), \(3,\) integers"):
+        bdp.stan.data([one, two])
+    with pytest.raises(InvalidInput, match="another hasn't"):
+        bdp.stan.data([answers, one])
