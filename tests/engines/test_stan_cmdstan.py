@@ -142,7 +142,7 @@ def cmdstan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def draw(**options: Any) -> Draws:
     options = {"variables": ["p"], "draws": DRAWS, "chains": CHAINS, "warmup": 7, **options}
-    return stan.sample("binomial", DATA, seed=11, **options)
+    return stan.sample("binomial", DATA, **{"seed": 11, **options})
 
 
 def expected(column: int) -> np.ndarray[Any, Any]:
@@ -178,7 +178,7 @@ def test_the_arguments_reach_cmdstan() -> None:
         "parallel_chains": min(CHAINS, os.cpu_count() or 1),
         "iter_warmup": 7,
         "iter_sampling": DRAWS,
-        "seed": 11,
+        "seed": 12,  # never 0, which CmdStan refuses
         "adapt_delta": 0.95,
         "max_treedepth": 10,
         "metric": "diag_e",
@@ -188,6 +188,14 @@ def test_the_arguments_reach_cmdstan() -> None:
         "show_progress": False,
         "show_console": False,
     }
+
+
+def test_no_seed_is_one_that_cmdstan_refuses() -> None:
+    for seed in (0, 2**31 - 1, 2**31, 2**64):
+        draw(seed=seed)
+    seeds = [call["seed"] for call in FakeModel.calls]
+    assert all(0 < seed < 2**32 for seed in seeds)
+    assert len(set(seeds)) == len(seeds)
 
 
 def test_a_program_is_compiled_once_per_cmdstan_and_its_options(cmdstan: Path) -> None:
