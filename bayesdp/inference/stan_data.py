@@ -70,8 +70,8 @@ def data(release: Releases, *, n: int | None = None) -> dict[str, Any]:
     >>> import bayesdp as bdp
     >>> release = bdp.BetaBinomialSynthesizer(epsilon=1.0).release(bdp.Count(38, 100))
     >>> made = bdp.stan.data(release)
-    >>> made["E"], made["K"], made["x"][0], made["x"][-1]
-    (1, 101, 0, 100)
+    >>> made["E"], made["K"], made["x"][[0, -1]].tolist()
+    (1, 101, [0, 100])
     """
     releases = releases_of(release)
     alike = view_of(releases[0].parts[0].mechanism, AnswersView) is not None

@@ -399,6 +399,9 @@ def _releases(call: Any) -> None:
 
     call(anew(of_a_folder), "saved")
     call(observe, made, pm.Binomial.dist(n=100, p=0.4), n=100)
+    call(bdp.stan.data, made, n=100)
+    call(bdp.stan.include_path)
+    call(bdp.stan.with_includes, "functions {\n  #include bayesdp.stanfunctions\n}")
 
 
 def _graphs(call: Any) -> None:
