@@ -83,6 +83,8 @@ class MultinomialModel(Model):
 
     family: ClassVar[str] = "multinomial"
     engines: ClassVar[tuple[str, ...]] = tuple(ways.NAMES)
+    program: ClassVar[str] = "multinomial_response"
+    variables: ClassVar[Sequence[str]] = ("theta",)
 
     @classmethod
     def reads(cls, mechanism: Any) -> bool:
