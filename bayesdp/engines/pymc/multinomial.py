@@ -39,12 +39,15 @@ def multinomial_response(
     import pytensor.tensor as pt
 
     dims = ("category",) if groups is None else ("group", "category")
+    most = max(each.size for each in counts)
+    # Filled up by patterns that are certain, and that no record has.
+    records = np.stack([np.pad(each, (0, most - each.size)) for each in counts])
+    patterns = np.stack(
+        [np.pad(each, ((0, 0), (0, most - each.shape[1])), constant_values=1) for each in columns]
+    )
     coords = {"category": np.arange(len(alpha)), **({} if groups is None else {"group": groups})}
     with pymc.Model(coords=coords) as model:
         theta = pymc.Dirichlet("theta", np.asarray(alpha, dtype=np.float64), dims=dims)
-        each = [theta] if groups is None else [theta[g] for g in range(len(groups))]
-        total: Any = 0.0
-        for own, count, column in zip(each, counts, columns, strict=True):
-            total = total + (count * pt.log((own[:, None] * column).sum(axis=0))).sum()
-        pymc.Potential("release", total)
+        chances = (theta.reshape((len(counts), -1, 1)) * patterns).sum(axis=1)
+        pymc.Potential("release", (records * pt.log(chances)).sum())
     return model
