@@ -66,6 +66,20 @@ class Cells:
         return np.asarray(self.log_law + log_choose)
 
 
+def in_one_row(cells: Sequence[Cells]) -> dict[str, Any]:
+    """Concatenate the cells of G groups for a Stan program, which counts from 1."""
+    last = np.cumsum([each.successes.size for each in cells])
+    return {
+        "G": len(cells),
+        "K": int(last[-1]),
+        "first": np.concatenate([[1], last[:-1] + 1]),
+        "last": last,
+        "log_weight": np.concatenate([each.log_likelihood_weight for each in cells]),
+        "successes": np.concatenate([each.successes for each in cells]),
+        "failures": np.concatenate([each.failures for each in cells]),
+    }
+
+
 def enumerate_cells(
     parts: Sequence[Part], prior: tuple[float, float], sizes: Iterable[tuple[int, float]]
 ) -> Cells:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bayesdp.engines.pooled_laws import Given
 from bayesdp.engines.pooled_means import start_means
 from bayesdp.engines.pooled_proportions import start_proportions
-from bayesdp.kernels.pooled.pooling import all_log_targets, run
+from bayesdp.kernels.pooled.pooling import all_log_targets, draw_numbers, run
 
 Floats = NDArray[np.float64]
 
@@ -23,6 +23,13 @@ def log_targets(points: Floats, means: bool, given: Given) -> Floats:
     """Log-density, up to its constant, at points (u, v), shape (points, 2); see `sample`."""
     targets: Floats = all_log_targets(np.ascontiguousarray(points), means, given)
     return targets
+
+
+def numbers_given(points: Floats, means: bool, given: Given, seed: int | None) -> Floats:
+    """Draw the groups' numbers given points (u, v), shape (chains, draws, 2); see `sample`."""
+    flat = np.ascontiguousarray(points.reshape(-1, 2))
+    numbers: Floats = draw_numbers(flat, means, given, np.random.default_rng(seed))
+    return numbers.reshape(*points.shape[:-1], -1)
 
 
 def sample(

@@ -89,7 +89,7 @@ class Model:
       `reason` (or as `chosen` says);
     - `read`, which reads a release once for all later steps, where it needs to;
     - `pymc_model` with `variables`, and `stan_data` with `program`, which its "pymc" and "stan"
-      engines sample; and `sample`, for engines of its own;
+      engines sample (`stan_code` reads the program); and `sample`, for engines of its own;
     - `naive`, draws that treat the released data as real;
     - `noises`, the least noise that explains the outputs (`inference.conflict`);
     - for `bdp.log_evidence`, an exact `log_evidence(release)`, or else `evidence`
@@ -274,12 +274,52 @@ class Model:
         return self.family
 
     def pymc_model(self, release: Releases) -> pm.Model:
-        """Build the model as a pm.Model, given a release."""
-        raise NotImplementedError
+        """Build the model as a pm.Model, given a release.
+
+        Raises
+        ------
+        InvalidInput
+            If the model has no PyMC program, or none of this release.
+        """
+        raise self._without("pymc")
+
+    def stan_code(self) -> str:
+        """Read the complete text of the model's Stan program, its `#include` lines resolved.
+
+        It is the program that `fit(..., engine="stan")` samples; `stan_data` is its data.
+
+        Raises
+        ------
+        InvalidInput
+            If the model has no Stan program.
+        """
+        if "stan" not in self.engines:
+            raise self._without("stan")
+        from bayesdp.engines.stan.programs import read_program
+
+        return read_program(self.program).code
 
     def stan_data(self, release: Releases) -> dict[str, Any]:
-        """Build the data of the model's Stan program, given a release."""
-        raise NotImplementedError
+        """Build the data of the model's Stan program, given a release.
+
+        Raises
+        ------
+        InvalidInput
+            If the model has no Stan program, or none of this release.
+        """
+        raise self._without("stan")
+
+    def _without(self, engine: str) -> Exception:
+        """The error where there is no program for an engine, or a model left its own out."""
+        if engine in self.engines:
+            return NotImplementedError(
+                f"{type(self).__name__} has the engine {quoted(engine)}, but not its program"
+            )
+        name = {"pymc": "PyMC", "stan": "Stan"}[engine]
+        return InvalidInput(
+            f"{type(self).__name__} has no {name} program; its engines are: "
+            f"{', '.join(self.engines)}"
+        )
 
     def sample(self, run: Run) -> Draws:
         """Draw by the engine chosen; by default NUTS samples the PyMC or Stan program."""

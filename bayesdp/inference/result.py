@@ -117,14 +117,16 @@ def group_coordinate(release: Release) -> list[Any]:
 def _public_parameters(release: Release, suffix: str = "") -> dict[str, Any]:
     """Return the mechanisms' known parameters, as arrays with one row for each group.
 
-    A parameter that has parameters of its own, or differs in length between groups, is given as
-    JSON, since netCDF has no such values.
+    A parameter that has parameters of its own, differs in length between groups, or is missing in
+    some of them, is given as JSON, since netCDF has no such values.
     """
     mechanisms = [MechanismEntry.of(part.mechanism).parameters for part in release.parts]
+    names = dict.fromkeys(name for parameters in mechanisms for name in parameters)
+    each = {name: [parameters.get(name) for parameters in mechanisms] for name in names}
     return {
-        f"mechanism{suffix}_{name}": _plain([parameters[name] for parameters in mechanisms])
-        for name, value in mechanisms[0].items()
-        if value is not None
+        f"mechanism{suffix}_{name}": _plain(values)
+        for name, values in each.items()
+        if any(value is not None for value in values)
     }
 
 

@@ -384,6 +384,17 @@ def test_labels_of_several_types_become_text():
     assert idata.posterior["group"].to_numpy().tolist() == ["True", "x"]
 
 
+def test_groups_may_have_different_mechanisms():
+    """Where a group's has no such parameter, it says null."""
+    copies = bdp.mechanisms.BetaBinomialMechanism(5, 5, (1.0, 1.0))
+    noise = bdp.mechanisms.DiscreteLaplaceMechanism(0.5, 1.0, REPLACE, n=7)
+    release = bdp.Release.of_groups({"a": (copies, [1]), "b": (noise, [2])})
+    constant = bdp.BinomialModel().fit(release, draws=5).constant_data
+    assert constant["mechanism_n"].to_numpy().tolist() == [5, 7]
+    assert constant["mechanism_size"].to_numpy().tolist() == ["5", "null"]
+    assert constant["mechanism_scale"].to_numpy().tolist()[0] == "null"
+
+
 def test_groups_of_different_length_are_observed_apart():
     noise = {
         n: bdp.mechanisms.ModipsSBSMechanism(bdp.families.Gaussian((-9, 9), sd=1.0), n, (0.5,), n)

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import bayesdp as bdp
+from tests.conftest import require_pystan
 
 KEPT, BINS = 99, 10  # draws a replicate, so that ranks are 0..99
 FALSE_ALARM = 1e-6
@@ -86,6 +87,20 @@ def test_rates(kind, tied):
     assert smallest(ranks(idata.posterior["rate"], truth)) > FALSE_ALARM
 
 
+@pytest.mark.calibrate
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")  # of 200, by chance
+@pytest.mark.parametrize("kind", ["noise", "copies"])
+@pytest.mark.parametrize("engine", ["pymc", "stan"])
+def test_rates_by_nuts(engine, kind):
+    if engine == "stan":
+        require_pystan()
+    model, release, truth = released_events(kind, 200)
+    options = {"chains": 1, "warmup": 400, "seed": 3}
+    idata = model.fit(release, engine=engine, draws=5 * KEPT, **options)
+    assert not idata.sample_stats["diverging"].any()
+    assert smallest(ranks(idata.posterior["rate"], truth)) > FALSE_ALARM
+
+
 @pytest.mark.slow
 def test_the_check_convicts_a_wrong_prior_of_rates():
     _, release, truth = released_events("copies", 200)
@@ -142,8 +157,17 @@ def test_the_check_convicts_a_posterior_that_believes_the_copies():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")  # of 150, by chance
-@pytest.mark.parametrize("engine", ["marginal", "augmentation"])
+@pytest.mark.parametrize(
+    "engine",
+    [
+        "marginal",
+        "augmentation",
+        *(pytest.param(engine, marks=pytest.mark.calibrate) for engine in ("pymc", "stan")),
+    ],
+)
 def test_probabilities_from_answers_by_other_engines(engine):
+    if engine == "stan":
+        require_pystan()
     rng, n, alpha = np.random.default_rng(11), 30, (1.0, 2.0, 0.7)
     mechanism, truth = (
         bdp.mechanisms.RandomizedResponseMechanism.kary(1.5, 3, n=n),
@@ -157,3 +181,28 @@ def test_probabilities_from_answers_by_other_engines(engine):
     model, options = bdp.MultinomialModel(alpha), {"chains": 1, "warmup": 200, "seed": 5}
     idata = model.fit(bdp.Release.of_groups(made), engine=engine, draws=20 * KEPT, **options)
     assert smallest(ranks(idata.posterior["theta"], truth)) > FALSE_ALARM
+
+
+@pytest.mark.calibrate
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")  # of 60 fits, by chance
+@pytest.mark.parametrize("engine", ["pymc", "stan"])
+def test_pooled_proportions_by_nuts(engine):
+    """A fit for each draw of the population; tests/inference/counts has the marginal engine's."""
+    if engine == "stan":
+        require_pystan()
+    rng, found, c = np.random.default_rng(6), [], 8.0
+    model = bdp.models.HierarchicalBinomialModel((2.0, 2.0), concentration=c)
+    synthesizer = bdp.BetaBinomialSynthesizer(epsilon=3.0, copies=2)
+    for i in range(60):
+        m, share = rng.beta(2, 2), rng.random()
+        kappa = c * share / (1 - share)
+        p = rng.beta(m * kappa, (1 - m) * kappa, size=4)
+        counts = {g: bdp.Count(int(rng.binomial(20, each)), 20) for g, each in enumerate(p)}
+        with bdp.reproducible(i):
+            release = synthesizer.release(counts)
+        options = {"draws": 5 * KEPT, "chains": 1, "warmup": 400, "seed": i}
+        drawn = model.fit(release, engine=engine, **options).posterior
+        sd = np.sqrt(m * (1 - m) / (kappa + 1))
+        truths = {"mean": np.array(m), "sd": np.array(sd), "p": p}
+        found.append(np.concatenate([np.ravel(ranks(drawn[k], v)) for k, v in truths.items()]))
+    assert smallest(np.array(found)[:, :3]) > FALSE_ALARM

@@ -18,8 +18,11 @@ def multinomial_response(
     counts: Sequence[NDArray[np.int64]],
     columns: Sequence[NDArray[np.float64]],
     alpha: Sequence[float],
+    groups: Sequence[Any] | None,
 ) -> pm.Model:
-    """Model of each group's probabilities; stan/multinomial_response.stan is the same for one.
+    """Model of each group's probabilities, the categories of records summed out.
+
+    It is that of stan/multinomial_response.stan.
 
     Parameters
     ----------
@@ -28,16 +31,23 @@ def multinomial_response(
     columns : sequence of ndarray, shape (k, patterns)
         Pr[pattern | category].
     alpha : sequence of k floats
-        Parameters of the Dirichlet prior of "theta", which has shape (groups, k).
+        Parameters of the Dirichlet prior of "theta", which has the dimension "category".
+    groups : sequence or None
+        Coordinate of its dimension "group", before that; None where there are no groups.
     """
     pymc = import_pymc()
     import pytensor.tensor as pt
 
-    with pymc.Model() as model:
-        shape = (len(counts), len(alpha))
-        theta = pymc.Dirichlet("theta", np.asarray(alpha, dtype=np.float64), shape=shape)
-        total: Any = 0.0
-        for g, (count, column) in enumerate(zip(counts, columns, strict=True)):
-            total = total + (count * pt.log((theta[g][:, None] * column).sum(axis=0))).sum()
-        pymc.Potential("release", total)
+    dims = ("category",) if groups is None else ("group", "category")
+    most = max(each.size for each in counts)
+    # Filled up by patterns that are certain, and that no record has.
+    records = np.stack([np.pad(each, (0, most - each.size)) for each in counts])
+    patterns = np.stack(
+        [np.pad(each, ((0, 0), (0, most - each.shape[1])), constant_values=1) for each in columns]
+    )
+    coords = {"category": np.arange(len(alpha)), **({} if groups is None else {"group": groups})}
+    with pymc.Model(coords=coords) as model:
+        theta = pymc.Dirichlet("theta", np.asarray(alpha, dtype=np.float64), dims=dims)
+        chances = (theta.reshape((len(counts), -1, 1)) * patterns).sum(axis=1)
+        pymc.Potential("release", (records * pt.log(chances)).sum())
     return model

@@ -18,12 +18,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from bayesdp.core.views import CountView, View
 from bayesdp.engines import exact
 from bayesdp.engines.draws import Draws
-from bayesdp.engines.enumeration import Cells, enumerate_cells, is_noisy_count
+from bayesdp.engines.enumeration import Cells, enumerate_cells, in_one_row, is_noisy_count
 from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.base import Model, Run
@@ -217,19 +215,8 @@ class BinomialModel(Model):
 
     def stan_data(self, release: Releases) -> dict[str, Any]:
         """Build the data of the Stan program `binomial`."""
-        cells = self.cells(release)
-        last = np.cumsum([c.successes.size for c in cells])
-        return {
-            "G": len(cells),
-            "K": int(last[-1]),
-            "first": np.concatenate([[1], last[:-1] + 1]),
-            "last": last,
-            "log_weight": np.concatenate([c.log_likelihood_weight for c in cells]),
-            "successes": np.concatenate([c.successes for c in cells]),
-            "failures": np.concatenate([c.failures for c in cells]),
-            "prior_a": self.prior[0],
-            "prior_b": self.prior[1],
-        }
+        a, b = self.prior
+        return {**in_one_row(self.cells(release)), "prior_a": a, "prior_b": b}
 
     def _sizes_of(self, parts: Sequence[Part]) -> Sequence[tuple[int, float]]:
         if self.weights is not None:

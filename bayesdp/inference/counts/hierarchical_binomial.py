@@ -8,6 +8,10 @@ the share kappa / (kappa + n_g), which is uniform under the prior where n_g = c 
 shrinkage prior of Christiansen and Morris 1997). Counts and proportions are summed out
 (`bayesdp.engines.pooled_proportions`), so that chains run over m and kappa alone. Where thousands
 of counts are likely, they are summed out once for all (`bayesdp.engines.likelihood_curves`).
+
+The programs of PyMC and Stan are of the same marginal form, in logit m and log kappa, which is
+logistic with median log c: were the proportions sampled too, their spread, which goes to 0 as kappa
+grows, would be a funnel that NUTS doesn't get into. Proportions are drawn given m and kappa.
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ from scipy import special
 from bayesdp.checks import is_number
 from bayesdp.core.views import CountView, View
 from bayesdp.engines.draws import Draws
-from bayesdp.engines.enumeration import log_law_of_counts
+from bayesdp.engines.enumeration import Cells, in_one_row, log_law_of_counts
 from bayesdp.engines.likelihood_curves import likelihood_curve
 from bayesdp.engines.pooled_proportions import given_proportions
 from bayesdp.errors import InvalidInput, quoted
@@ -38,13 +42,14 @@ from bayesdp.inference.counts.binomial import BinomialModel
 from bayesdp.inference.evidence_ways import Answer
 from bayesdp.inference.pooled_evidence import pooled
 from bayesdp.inference.predictive_statistics import Statistic
+from bayesdp.inference.result import group_coordinate
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.inference.sizes import check_counts
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
 from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
-    pass
+    import pymc as pm
 
 Floats = NDArray[np.float64]
 _FAR = 100.0  # log of what is negligible
@@ -64,6 +69,13 @@ class Known(NamedTuple):
     def likely(self) -> int:
         """Approximate number of counts that each step sums over."""
         return int((self.law > self.law.max() - _LIKELY).sum())
+
+    def cells(self) -> Cells:
+        """Cells of the counts that are possible, their marginal law that under a uniform p."""
+        possible = self.law > -math.inf
+        ones = self.counts[possible].astype(np.float64)
+        even = np.full(ones.size, -math.log(self.n + 1))
+        return Cells(ones, self.n - ones, self.law[possible], even)
 
 
 @dataclass(frozen=True)
@@ -87,8 +99,10 @@ class HierarchicalBinomialModel(Model):
     -----
     The posterior variables are "p" with the dimension "group", "mean" (m) and "sd", the standard
     deviation of the groups' proportions, the root of m (1 - m) / (kappa + 1). The model reads
-    counts of ones in two groups or more, with public sizes. Its one engine, "marginal", sums counts
-    and proportions out.
+    counts of ones in two groups or more, with public sizes. All engines sum counts and proportions
+    out, sample m and kappa, and draw proportions given them: "marginal" by slice sampling, "pymc"
+    and "stan" by NUTS. The PyMC program has no "p", and is for what depends on m and kappa; the
+    Stan program draws it among its generated quantities.
 
     Examples
     --------
@@ -105,7 +119,8 @@ class HierarchicalBinomialModel(Model):
 
     family: ClassVar[str] = "hierarchical_binomial"
     views: ClassVar[tuple[type[View], ...]] = (CountView,)
-    engines: ClassVar[tuple[str, ...]] = ("marginal",)
+    engines: ClassVar[tuple[str, ...]] = ("marginal", "pymc", "stan")
+    variables: ClassVar[Sequence[str]] = ("logit_mean", "log_kappa")
     reason: ClassVar[str] = "counts and proportions sum out, so chains run over two numbers"
     usual: ClassVar[tuple[int, int]] = (2000, 600)
 
@@ -156,18 +171,28 @@ class HierarchicalBinomialModel(Model):
         """Run chains over m and kappa, and draw proportions given them."""
         import numba
 
+        from bayesdp.engines.partial_pooling import numbers_given
+
+        if run.engine not in ("pymc", "stan"):
+            return self._marginal(run)
+        drawn = super().sample(run)
+        u, v = drawn.posterior["logit_mean"], drawn.posterior["log_kappa"]
+        p = numbers_given(np.stack([u, v], axis=-1), False, self.given(run.read), run.seed)
+        versions = {**drawn.versions, "numba": numba.__version__}
+        return Draws(_named(u, v, p), drawn.sample_stats, drawn.engine, versions)
+
+    def _marginal(self, run: Run) -> Draws:
+        import numba
+
         from bayesdp.engines.partial_pooling import sample
 
         chain, p = sample(False, self.given(run.read), **run.chained)
-        u, v = chain[..., 0], chain[..., 1]
-        variance = special.expit(u) * special.expit(-u) / (1 + np.exp(v))
-        posterior = {"p": p, "mean": special.expit(u), "sd": np.sqrt(variance)}
-        versions = {"numba": numba.__version__}
-        return Draws(posterior, {"lp": chain[..., 2]}, "marginal", versions)
+        posterior = _named(chain[..., 0], chain[..., 1], p)
+        return Draws(posterior, {"lp": chain[..., 2]}, "marginal", {"numba": numba.__version__})
 
     def naive(self, run: Run) -> Draws:
         """Draw as `sample` does, from counts that are treated as true."""
-        return self.sample(run)
+        return self._marginal(run)
 
     def about(self, run: Run, drawn: Draws) -> dict[str, str]:
         """The prior, for the attrs of a fit."""
@@ -199,6 +224,33 @@ class HierarchicalBinomialModel(Model):
         laws, counts = [each.law for each in known], [each.counts for each in known]
         return given_proportions(laws, counts, sizes, (*self.prior, self.concentration), curves)
 
+    def cells(self, release: Releases) -> list[Cells]:
+        """Enumerate the latent counts that the programs sum over, one element for each group."""
+        known = self.known(release)
+        many = sum(each.law.size for each in known)
+        if many > _MOST_LIKELY:
+            raise InvalidInput(
+                f"the programs of PyMC and Stan would sum over {many:,} counts of the groups at "
+                f"every step, more than {_MOST_LIKELY:,}; use engine='marginal'"
+            )
+        return [each.cells() for each in known]
+
+    def pymc_model(self, release: Releases) -> pm.Model:
+        """Build the model of m and kappa as a pm.Model, counts and proportions summed out."""
+        from bayesdp.engines.pymc.programs import hierarchical_binomial
+
+        groups = group_coordinate(releases_of(release)[0])
+        return hierarchical_binomial(self.cells(release), self.prior, self.concentration, groups)
+
+    def stan_data(self, release: Releases) -> dict[str, Any]:
+        """Build the data of the Stan program `hierarchical_binomial`."""
+        return {
+            **in_one_row(self.cells(release)),
+            "prior_a": self.prior[0],
+            "prior_b": self.prior[1],
+            "concentration": self.concentration,
+        }
+
     def _least(self, sizes: Sequence[int]) -> float:
         """Distance below its largest from which a group's law is negligible in any posterior.
 
@@ -212,6 +264,12 @@ class HierarchicalBinomialModel(Model):
         at = math.log(2 * c) - 2 * math.log(c + 2) - (a + b) * math.log(2) - special.betaln(a, b)
         logs = [math.log(n + 1) for n in sizes]
         return float(_FAR + sum(logs) + len(sizes) + max(0.0, -at) + 2 * math.log(max(logs) + 1))
+
+
+def _named(u: Floats, v: Floats, p: Floats) -> dict[str, Floats]:
+    """Name draws of logit m and log kappa as the model does, beside those of proportions."""
+    variance = special.expit(u) * special.expit(-u) / (1 + np.exp(v))
+    return {"p": p, "mean": special.expit(u), "sd": np.sqrt(variance)}
 
 
 def _check_groups(release: Release) -> None:

@@ -10,6 +10,7 @@ likelihood of theta for NUTS. See `bayesdp.inference.counts.multinomial_release`
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -31,12 +32,13 @@ from bayesdp.inference.counts import multinomial_engines as ways
 from bayesdp.inference.counts import predictive
 from bayesdp.inference.evidence_ways import Answer
 from bayesdp.inference.predictive_statistics import Statistic
-from bayesdp.inference.several import Releases, agreed_size, only_one, parts_of, releases_of
+from bayesdp.inference.result import group_coordinate
+from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.inference.sizes import check_said_once, sizes_of_prior
 from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
-    pass
+    import pymc as pm
 
 Sizes = Sequence[tuple[int, float]]
 
@@ -65,7 +67,8 @@ class MultinomialModel(Model):
     randomized response; otherwise "gibbs" sampling of the latent counts, or, where they have too
     many values for that, data "augmentation", whose chains update batches of records. "marginal"
     is the fastest for randomized responses with few categories: Metropolis steps of theta alone,
-    proposed from an approximation of its whole posterior; "stan" samples them without groups.
+    proposed from an approximation of its whole posterior; "pymc" and "stan" sample these too, and
+    no other releases.
 
     Several randomized responses must have the records in one order.
 
@@ -83,6 +86,8 @@ class MultinomialModel(Model):
 
     family: ClassVar[str] = "multinomial"
     engines: ClassVar[tuple[str, ...]] = tuple(ways.NAMES)
+    program: ClassVar[str] = "multinomial_response"
+    variables: ClassVar[Sequence[str]] = ("theta",)
 
     @classmethod
     def reads(cls, mechanism: Any) -> bool:
@@ -176,11 +181,12 @@ class MultinomialModel(Model):
         """Draw by the engine chosen."""
         if run.engine == "exact":
             counts = [self._counts(parts) for parts, _ in run.read]
-            return ways.sample_exact(counts, self.prior, **run.independent)
-        if run.engine in ways.CHAINS:
-            return ways.CHAINS[run.engine](run.read, self.prior, **run.chained)
-        nuts = {**run.chained, "progress": run.progress}
-        return ways.sample_nuts(run.engine, run.read, self.prior, **nuts)
+            drawn = ways.sample_exact(counts, self.prior, **run.independent)
+        elif run.engine in ways.CHAINS:
+            drawn = ways.CHAINS[run.engine](run.read, self.prior, **run.chained)
+        else:
+            drawn = super().sample(run)
+        return _with_groups(drawn, run)
 
     def naive(self, run: Run) -> Draws:
         """Draw given pooled copies, or the average over copies of noisy counts of the same records.
@@ -191,7 +197,7 @@ class MultinomialModel(Model):
             If the outputs aren't counts.
         """
         counts = [np.array([self._naive_counts(part)]) for part in run.release.parts]
-        return ways.sample_dirichlet(counts, self.prior, **run.independent)
+        return _with_groups(ways.sample_dirichlet(counts, self.prior, **run.independent), run)
 
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
         """Dimension: one probability for each category."""
@@ -222,11 +228,32 @@ class MultinomialModel(Model):
             )
         return np.asarray(counts, dtype=np.float64)
 
+    def pymc_model(self, release: Releases) -> pm.Model:
+        """Build the model as a pm.Model, from randomized responses, the categories summed out.
+
+        Raises
+        ------
+        InvalidInput
+            If the release is of counts, whose law doesn't sum out.
+        """
+        from bayesdp.engines.pymc.multinomial import multinomial_response
+
+        seen = ways.responses_summed_out("pymc", self.read(release), self.prior)
+        first = releases_of(release)[0]
+        groups = None if first.by is None else group_coordinate(first)
+        counts, columns = [each.counts for each in seen], [each.columns for each in seen]
+        return multinomial_response(counts, columns, self.prior, groups)
+
     def stan_data(self, release: Releases) -> dict[str, Any]:
-        """Build the data of the Stan program `multinomial_response`, from randomized responses."""
-        one = only_one(release, "stan")
-        _ = one.mechanism  # which refuses groups
-        return ways.response_data(one.parts, self.prior)
+        """Build the data of the Stan program `multinomial_response`, from randomized responses.
+
+        Raises
+        ------
+        InvalidInput
+            As for `pymc_model`.
+        """
+        seen = ways.responses_summed_out("stan", self.read(release), self.prior)
+        return ways.response_data(seen, self.prior)
 
     def sizes_of(self, parts: Sequence[Part]) -> Sizes:
         """The possible numbers of records of a group and their probabilities."""
@@ -243,6 +270,14 @@ class MultinomialModel(Model):
             )
         sizes: Sizes = self.n
         return sizes
+
+
+def _with_groups(drawn: Draws, run: Run) -> Draws:
+    """Give "theta" a dimension of groups where the release has one, be it of a single group."""
+    theta = drawn.posterior["theta"]
+    groups = () if releases_of(run.release)[0].by is None else (-1,)
+    theta = theta.reshape(*theta.shape[:2], *groups, theta.shape[-1])
+    return dataclasses.replace(drawn, posterior={"theta": theta})
 
 
 def _noises(groups: Sequence[tuple[Sequence[Part], Sizes]]) -> list[Noise]:

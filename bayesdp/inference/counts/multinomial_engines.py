@@ -229,39 +229,23 @@ def _product(
     return mixture.base, mixture
 
 
-def sample_nuts(
-    engine: str, parts: Parts, prior: Prior, *, seed: int | None, **options: Any
-) -> Draws:
-    """Draw theta by PyMC or Stan, from answers of a randomized response."""
-    if engine == "stan":
-        from bayesdp.engines.stan import sampling as stan
-
-        if len(parts) > 1:
-            raise InvalidInput(
-                f"engine is 'stan', whose program has no groups, and this release has "
-                f"{len(parts)}; take one, release[label], or engine='pymc'"
-            )
-        data = response_data(parts[0][0], prior)
-        return stan.sample("multinomial_response", data, variables=["theta"], seed=seed, **options)
-    from bayesdp.engines.pymc import sampling as pymc
-    from bayesdp.engines.pymc.multinomial import multinomial_response
-
-    seen = _responses(parts, prior)
-    model = multinomial_response([s.counts for s in seen], [s.columns for s in seen], prior)
-    drawn = pymc.sample(model, variables=["theta"], seed=seed, **options)
-    theta = drawn.posterior["theta"]
-    theta = theta[:, :, 0] if len(parts) == 1 else theta
-    return Draws({"theta": theta}, drawn.sample_stats, drawn.engine, drawn.versions)
+def responses_summed_out(engine: str, parts: Parts, prior: Prior) -> list[Responses]:
+    """Collect each group's patterns of answers; refuse other releases, as `chosen` does."""
+    chosen(engine, parts, prior)
+    return _responses(parts, prior)
 
 
-def response_data(parts: Sequence[Part], prior: Prior) -> dict[str, Any]:
+def response_data(seen: Sequence[Responses], prior: Prior) -> dict[str, Any]:
     """Build the data of the Stan program `multinomial_response`."""
-    seen = responses(parts, len(prior))
+    last = np.cumsum([each.counts.size for each in seen])
     return {
+        "G": len(seen),
         "k": len(prior),
-        "P": seen.counts.size,
-        "counts": seen.counts,
-        "columns": seen.columns,
+        "P": int(last[-1]),
+        "first": np.concatenate([[1], last[:-1] + 1]),
+        "last": last,
+        "counts": np.concatenate([each.counts for each in seen]),
+        "chances": np.concatenate([each.columns.T for each in seen]),
         "alpha": np.array(prior),
     }
 

@@ -10,6 +10,7 @@ the counts are drawn (`bayesdp.kernels.area_counts`), each from a table if they 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,14 +29,16 @@ from bayesdp.inference.conflict import Noise, noise_from
 from bayesdp.inference.counts import poisson_release, predictive
 from bayesdp.inference.counts.poisson_release import Known
 from bayesdp.inference.predictive_statistics import Statistic
+from bayesdp.inference.result import group_coordinate
 from bayesdp.inference.several import Releases, parts_of, releases_of
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
 from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
-    pass
+    import pymc as pm
 
 Floats = NDArray[np.float64]
+_MOST_CELLS = 200_000
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,8 @@ class PoissonModel(Model):
     -----
     The posterior variable is "rate" with the dimension "area". The model reads Poisson-gamma copies
     or a noisy vector of counts. The "exact" engine draws independently where the number of events
-    is confidential and no copies have a fixed total; otherwise "gibbs" samples the counts.
+    is confidential and no copies have a fixed total, where NUTS samples the same posterior, the
+    counts summed out, by "pymc" or "stan"; otherwise "gibbs" samples the counts.
 
     Examples
     --------
@@ -82,7 +86,8 @@ class PoissonModel(Model):
     n: int | None = None
 
     family: ClassVar[str] = "poisson"
-    engines: ClassVar[tuple[str, ...]] = ("exact", "gibbs")
+    engines: ClassVar[tuple[str, ...]] = ("exact", "gibbs", "pymc", "stan")
+    variables: ClassVar[Sequence[str]] = ("rate",)
     reason: ClassVar[str] = (
         "counts are independent given what was released, so independent draws exist"
     )
@@ -135,16 +140,19 @@ class PoissonModel(Model):
         tied = any(each.tied for each in read)
         if engine == "auto" and tied:
             return "gibbs", "a known number of events, or copies with a fixed total, tie the counts"
-        if engine == "exact" and tied:
-            raise InvalidInput(
-                "engine is 'exact', but a known number of events, or copies with a fixed total, "
-                "tie the counts; use engine='gibbs'"
-            )
+        if engine != "gibbs" and tied:
+            raise _tied(f"engine is {quoted(engine)}, but")
         return super().chosen(engine, read)
 
     def sample(self, run: Run) -> Draws:
         """Draw each area's rate, of each group."""
-        return self._drawn(run, run.engine)
+        if run.engine in ("exact", "gibbs"):
+            return self._drawn(run, run.engine)
+        drawn = super().sample(run)
+        rate = drawn.posterior["rate"]
+        if run.engine == "stan" and releases_of(run.release)[0].by is None:
+            rate = rate[:, :, 0]
+        return dataclasses.replace(drawn, posterior={"rate": rate})
 
     def read_naive(self, release: Release) -> list[Known]:
         """Read pooled copies as real counts, or raise InvalidInput where they can't be."""
@@ -164,8 +172,7 @@ class PoissonModel(Model):
     def _drawn(self, run: Run, engine: str) -> Draws:
         import numba
 
-        if len({each.areas for each in run.read}) > 1:
-            raise InvalidInput("the release's groups differ in their areas; fit each by itself")
+        _check_alike(run.read)
         options = run.chained
         seeds = np.random.SeedSequence(options.pop("seed")).spawn(len(run.read))
         rates, stats = [], []
@@ -181,6 +188,60 @@ class PoissonModel(Model):
             sample_stats["acceptance_rate"] = np.mean(rates_of, axis=0)
         return Draws({"rate": rate}, sample_stats, engine, {"numba": numba.__version__})
 
+    def pymc_model(self, release: Releases) -> pm.Model:
+        """Build the model as a pm.Model, the counts summed out.
+
+        Raises
+        ------
+        InvalidInput
+            If a known number of events, or copies with a fixed total, make the counts dependent.
+        """
+        from bayesdp.engines.pymc.programs import poisson
+
+        known, first = self._untied(release), releases_of(release)[0]
+        groups = None if first.by is None else group_coordinate(first)
+        return poisson(self._data(known), groups, known[0].areas)
+
+    def stan_data(self, release: Releases) -> dict[str, Any]:
+        """Build the data of the Stan program `poisson`.
+
+        Raises
+        ------
+        InvalidInput
+            As for `pymc_model`.
+        """
+        return self._data(self._untied(release))
+
+    def _untied(self, release: Releases) -> list[Known]:
+        """Read a release whose counts the programs can sum out one by one."""
+        known = self.read(release)
+        if any(each.tied for each in known):
+            raise _tied("the programs of PyMC and Stan sum the counts out one by one, but")
+        _check_alike(known)
+        return known
+
+    def _data(self, known: Sequence[Known]) -> dict[str, Any]:
+        cells = [cell for each in known for cell in poisson_release.cells_of(each)]
+        shape = len(known), len(known[0].areas)
+        last = np.cumsum([events.size for events, _ in cells])
+        if last[-1] > _MOST_CELLS:
+            raise InvalidInput(
+                f"the programs of PyMC and Stan would sum over {last[-1]:,} counts of the areas at "
+                f"every step, more than {_MOST_CELLS:,}; use engine='exact'"
+            )
+        return {
+            "G": shape[0],
+            "A": shape[1],
+            "K": int(last[-1]),
+            "first": np.concatenate([[1], last[:-1] + 1]).reshape(shape),
+            "last": last.reshape(shape),
+            "log_weight": np.concatenate([log_weight for _, log_weight in cells]),
+            "events": np.concatenate([events for events, _ in cells]),
+            "expected": np.stack([each.expected for each in known]),
+            "prior_shape": self.prior[0],
+            "prior_rate": self.prior[1],
+        }
+
     def read(self, release: Releases) -> list[Known]:
         """Read and check the laws of each group's counts.
 
@@ -193,6 +254,18 @@ class PoissonModel(Model):
             poisson_release.read(parts, self.prior, self.expected, self.n)
             for parts in parts_of(release)
         ]
+
+
+def _check_alike(known: Sequence[Known]) -> None:
+    if len({each.areas for each in known}) > 1:
+        raise InvalidInput("the release's groups differ in their areas; fit each by itself")
+
+
+def _tied(but: str) -> InvalidInput:
+    return InvalidInput(
+        f"{but} a known number of events, or copies with a fixed total, tie the counts; use "
+        "engine='gibbs'"
+    )
 
 
 def _noises(release: Releases, known: Sequence[Known]) -> list[Noise]:

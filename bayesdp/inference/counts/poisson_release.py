@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 
 from bayesdp.core.views import FixedTotalView, Integer, IntegersView, view_of
 from bayesdp.engines.count_vectors import holds
@@ -18,6 +18,7 @@ from bayesdp.inference.observed_integers import tabled
 from bayesdp.inference.readers import instead
 from bayesdp.inference.several import agreed_size
 from bayesdp.mechanisms.counts.poisson_gamma import events_before
+from bayesdp.mechanisms.draws.negative_binomial import log_negative_binomial
 from bayesdp.mechanisms.noise.reach import range_of
 from bayesdp.release import Part
 
@@ -25,6 +26,7 @@ Floats = NDArray[np.float64]
 Fixed = tuple[Floats, Floats, float, float]
 
 _NEGLIGIBLE = 700.0  # below the log of the largest
+_UNLIKELY = 50.0  # below the log of a count's largest posterior probability: in no draw
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class Known:
         One for each release with a fixed total; see `bayesdp.kernels.area_counts`.
     shapes, rates : ndarray
         Parameters of the rates' gamma laws; the counts are added to the shapes.
+    expected : ndarray
+        e_i, the expected numbers.
     """
 
     areas: tuple[Any, ...]
@@ -54,6 +58,7 @@ class Known:
     fixed: list[Fixed]
     shapes: Floats
     rates: Floats
+    expected: Floats
 
     @property
     def tied(self) -> bool:
@@ -103,7 +108,7 @@ def read(parts: Sequence[Part], prior: tuple[float, float], expected: Any, n: in
     ]
     return Known(
         _areas(parts, len(laws)), laws, np.array(firsts), total, fixed,
-        np.full(len(laws), a), b + around,
+        np.full(len(laws), a), b + around, around,
     )  # fmt: skip
 
 
@@ -137,7 +142,23 @@ def taken_for_real(part: Part, prior: tuple[float, float], expected: Any) -> Kno
     laws = [np.zeros(1)] * size
     none = np.zeros(size, dtype=np.int64)
     rates = prior[1] + len(outputs) * around
-    return Known(_areas([part], size), laws, none, None, [], shapes, rates)
+    return Known(_areas([part], size), laws, none, None, [], shapes, rates, around)
+
+
+def cells_of(known: Known) -> list[tuple[Floats, Floats]]:
+    """Likely counts of each area, and log Pr[outputs | count] e^count / count!, for the programs.
+
+    The laws hold the counts' negative binomial probabilities, by which what is likely is judged.
+    """
+    cells = []
+    each = zip(known.laws, known.firsts, known.shapes, known.rates, known.expected, strict=True)
+    for law, first, a, rate, e in each:
+        likely = np.flatnonzero(law > law.max() - _UNLIKELY)
+        x = likely + first
+        before = np.asarray(log_negative_binomial(x, a, e / rate)) if e > 0 else 0.0
+        log_weight = law[likely] - before + special.xlogy(x, e) - special.gammaln(x + 1)
+        cells.append((x.astype(np.float64), log_weight))
+    return cells
 
 
 def drawn(

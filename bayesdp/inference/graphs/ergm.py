@@ -113,6 +113,8 @@ class ERGMModel(Model):
     family: ClassVar[str] = "ergm"
     views: ClassVar[tuple[type[View], ...]] = (GraphView,)
     engines: ClassVar[tuple[str, ...]] = ("exchange", "pymc", "stan")
+    program: ClassVar[str] = "ergm_dyads"
+    variables: ClassVar[Sequence[str]] = ("theta",)
     options: ClassVar[Mapping[str, Option]] = {"auxiliary": (None, None), "tempering": (None, None)}
     naive_options: ClassVar[Mapping[str, Option]] = {"copy": (0, None)}
     naive_reason: ClassVar[str] = "naive: takes the released graph for the real"

@@ -73,6 +73,18 @@ def run(
 
 
 @guarded
+def draw_numbers(points: Floats, means: bool, given: Any, rng: Any) -> Floats:
+    """Draw the groups' numbers at each (u, v), shape (points, groups)."""
+    numbers = np.empty((points.shape[0], given[0].size))
+    for i in range(points.shape[0]):
+        if means:
+            draw_means(points[i, 0], points[i, 1], given, rng, numbers[i])
+        else:
+            draw_proportions(points[i, 0], points[i, 1], given, rng, numbers[i])
+    return numbers
+
+
+@guarded
 def all_log_targets(points: Floats, means: bool, given: Any) -> Floats:
     targets = np.empty(points.shape[0])
     for i in range(points.shape[0]):

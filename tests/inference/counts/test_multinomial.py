@@ -259,6 +259,21 @@ class TestRandomizedResponse:
         assert theta.std(axis=0) == pytest.approx([0.056, 0.062, 0.063, 0.068], rel=0.1)
 
 
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")  # few draws
+@pytest.mark.parametrize("engine", ["gibbs", "marginal", "augmentation", "exact"])
+def test_a_single_group_is_a_group(engine):
+    response = bdp.mechanisms.RandomizedResponseMechanism.kary(1.0, 3, n=3)
+    noise = bdp.mechanisms.PerturbedHistogramMechanism(2.0, 3, "replace_one", n=20)
+    outputs = {"a": (noise, [(9, 7, 5)]) if engine == "exact" else (response, [(0, 1, 2)])}
+    release, model = bdp.Release.of_groups(outputs), bdp.MultinomialModel(ALPHA)
+    for idata in (
+        model.fit(release, engine=engine, draws=20, warmup=20, seed=1),
+        model.fit_naive(release, draws=20, seed=1),
+    ):
+        assert idata.posterior["theta"].dims == ("chain", "draw", "group", "category")
+        assert idata.posterior["theta"].sizes["group"] == 1
+
+
 def test_bad_models_and_releases_are_refused(charest_release):
     for prior in ((1.0,), (1.0, 0.0), (1.0, np.inf), "ab", 3, (1.0, True)):
         with pytest.raises(bdp.errors.InvalidInput, match="prior is"):
