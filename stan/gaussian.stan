@@ -56,8 +56,7 @@ transformed data {
 parameters {
   vector<lower=0>[unknown * G] variance;        // sigma^2
   vector[G] mu;
-  vector<offset=mu[unbounded],
-         multiplier=(record_sd(sd, variance, G) ./ root_n)[unbounded]>[G - B] free_mean;
+  vector[G - B] around;                         // means in units of sigma / sqrt(n) from mu
   vector<lower=mean_low, upper=mean_high>[B] bounded_mean;
   vector<lower=0>[unknown * (G - B)] squares;   // variances in units of sigma^2
   vector<lower=variance_low, upper=variance_high>[unknown * B] bounded_variance;
@@ -66,7 +65,9 @@ transformed parameters {
   vector[G] sigma = record_sd(sd, variance, G);
 }
 model {
-  vector[G] means = in_order(free_mean, bounded_mean, unbounded, bounded);
+  vector[G] width = sigma ./ root_n;            // sds of means
+  vector[G] means = in_order(mu[unbounded] + width[unbounded] .* around, bounded_mean, unbounded,
+                             bounded);
   vector[N - G] variances = unknown
                             ? in_order(square(sigma[unbounded]) .* squares, bounded_variance,
                                        unbounded, bounded)
@@ -77,7 +78,8 @@ model {
   } else if (P > 0) {
     mu ~ normal(prior[1], prior[2]);
   }
-  means ~ normal(mu, sigma ./ root_n);
+  around ~ std_normal();
+  bounded_mean ~ normal(mu[bounded], width[bounded]);
   if (unknown) {
     squares ~ gamma(half[unbounded], half[unbounded]);
     bounded_variance ~ gamma(half[bounded], half[bounded] ./ square(sigma[bounded]));
