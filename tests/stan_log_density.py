@@ -1,66 +1,66 @@
-"""Log densities of Stan programs at given points, by PyStan in a process of its own.
+"""Log densities of a shipped Stan program at given points, by its compiled code."""
 
-    python -P stan_log_density.py FOLDER
-
-FOLDER holds request.json; the densities are written to densities.json there.
-"""
-
-import importlib
 import json
+import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bayesdp.engines.stan.programs import compiled, read_program
+from bayesdp.engines.stan.pystan import PyStan
+from bayesdp.private_folder import private_folder
 
-def stan_log_densities(
-    name: str, data: Mapping[str, Any], points: Sequence[Mapping[str, Any]]
-) -> list[float]:
-    """Log density of a shipped program's parameters, without the Jacobians of its transforms."""
-    from bayesdp.engines.stan.programs import compiled, read_program
-    from bayesdp.engines.stan.pystan import PyStan
+_CHILD = """
+import json, pathlib, sys
+import httpstan.cache
+import stan
+from bayesdp.engines.stan.pystan_worker import link_compiled
 
-    backend, program = PyStan(), read_program(name)
-    folder = compiled(program, backend.fingerprint(), lambda into: backend.compile(program, into))
-    with tempfile.TemporaryDirectory() as private:
+request = json.loads(sys.stdin.read())
+folder = pathlib.Path(request["folder"])
+httpstan.cache.cache_directory = lambda: folder
+link_compiled(pathlib.Path(request["compiled"]), folder)
+model = stan.build(request["code"], request["data"])
+found = [
+    model.log_prob(model.unconstrain_pars(point), adjust_transform=False)
+    if isinstance(point, dict)
+    else model.log_prob(point)
+    for point in request["points"]
+]
+(folder / "found.json").write_text(json.dumps(found))
+"""
+
+
+def log_densities(
+    program: str, data: Mapping[str, Any], points: Sequence[Mapping[str, Any] | Sequence[float]]
+) -> np.ndarray:
+    """Log densities up to a constant.
+
+    A point that is a mapping has the parameters by name; others are of the unconstrained space,
+    where the density has the Jacobians of the transforms.
+    """
+    backend, source = PyStan(), read_program(program)
+    code = compiled(source, backend.fingerprint(), lambda folder: backend.compile(source, folder))
+    with private_folder(sockets=True) as folder:
         request = {
-            "compiled": str(folder),
-            "cache": private,
-            "code": program.code,
-            "data": {key: np.asarray(value).tolist() for key, value in data.items()},
-            "points": [
-                {key: np.asarray(value).tolist() for key, value in point.items()}
-                for point in points
-            ],
+            "folder": str(folder),
+            "compiled": str(code),
+            "code": source.code,
+            "data": {name: np.asarray(value).tolist() for name, value in data.items()},
+            "points": [_plain(point) for point in points],
         }
-        (Path(private) / "request.json").write_text(json.dumps(request))
-        command = [sys.executable, "-W", "ignore", "-P", __file__, private]
-        ran = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert ran.returncode == 0, ran.stderr
-        found: list[float] = json.loads((Path(private) / "densities.json").read_text())
-    return found
+        command = [sys.executable, "-W", "ignore", "-c", _CHILD]
+        environment = {**os.environ, "TMPDIR": str(folder)}  # for sockets
+        pipes: Any = {"input": json.dumps(request), "capture_output": True, "text": True}
+        done = subprocess.run(command, check=False, env=environment, **pipes)
+        assert done.returncode == 0, done.stderr
+        return np.array(json.loads((folder / "found.json").read_text()))
 
 
-def main(folder: Path) -> None:
-    from bayesdp.engines.stan.pystan_worker import link_compiled
-
-    request = json.loads((folder / "request.json").read_text())
-    cache: Any = importlib.import_module("httpstan.cache")
-    cache.cache_directory = lambda: Path(request["cache"])
-    link_compiled(Path(request["compiled"]), Path(request["cache"]))
-    import stan
-
-    model = stan.build(request["code"], request["data"])
-    densities = [
-        model.log_prob(model.unconstrain_pars(point), adjust_transform=False)
-        for point in request["points"]
-    ]
-    (folder / "densities.json").write_text(json.dumps(densities))
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+def _plain(point: Any) -> Any:
+    if isinstance(point, Mapping):
+        return {name: np.asarray(value).tolist() for name, value in point.items()}
+    return np.asarray(point).tolist()

@@ -27,7 +27,7 @@ def test_the_mass_between_far_from_the_mean(a, b):
         ends = (-b, -a) if a > 0 else (a, b)
         whole = mpmath.ncdf(ends[1]) - mpmath.ncdf(ends[0])
         density = [mpmath.npdf(end) / whole for end in (a, b)]
-    assert value == pytest.approx(float(mpmath.log(whole)), abs=1e-7)
-    assert by_low == pytest.approx(-float(density[0]), rel=1e-6)
-    assert by_high == pytest.approx(float(density[1]), rel=1e-6)
+    assert value == pytest.approx(float(mpmath.log(whole)), abs=1e-12, rel=1e-12)
+    assert by_low == pytest.approx(-float(density[0]), rel=1e-9)
+    assert by_high == pytest.approx(float(density[1]), rel=1e-9)
     assert np.isfinite(value)

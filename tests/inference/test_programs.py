@@ -12,7 +12,7 @@ import pytest
 import bayesdp as bdp
 from bayesdp.engines.stan.programs import Program
 from tests.conftest import require_pystan
-from tests.stan_log_density import stan_log_densities
+from tests.stan_log_density import log_densities
 
 MODELS = {
     "binomial": bdp.BinomialModel(),
@@ -214,7 +214,7 @@ def test_both_programs_have_one_density(name):
     case, rng = CASES[name], np.random.default_rng(1)
     release, points = case.release(), [case.point(rng) for _ in range(20)]
     data = case.model.stan_data(release)
-    in_stan = stan_log_densities(case.model.program, data, points)
+    in_stan = log_densities(case.model.program, data, points)
     model = case.model.pymc_model(release)
     in_pymc = pymc_log_densities(model, [case.also(data, point) for point in points])
     assert np.ptp(in_stan) > 1
@@ -227,7 +227,7 @@ def test_the_check_convicts_another_prior():
     case, rng = CASES["hierarchical_binomial"], np.random.default_rng(1)
     release, points = case.release(), [case.point(rng) for _ in range(5)]
     data = {**case.model.stan_data(release), "concentration": 4.001}
-    in_stan = stan_log_densities(case.model.program, data, points)
+    in_stan = log_densities(case.model.program, data, points)
     in_pymc = pymc_log_densities(case.model.pymc_model(release), points)
     assert np.ptp(np.subtract(in_stan, in_pymc)) > 1e-6 * np.ptp(in_stan)
 

@@ -4,47 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesdp.core.views import NoiseView, NormalCopiesView, view_of
+from bayesdp.engines.observed_normals import Observed
 from bayesdp.engines.pymc.noise import log_ndtr, noise_logp, unbounded_logp
 from bayesdp.engines.pymc.sampling import import_pymc
 from bayesdp.mechanisms.families.gaussian_draws import mean_posterior
-from bayesdp.release import Part
 
 if TYPE_CHECKING:
     import pymc as pm
 
 
-@dataclass(frozen=True)
-class Observed:
-    """One release of normal records, and the statistic that its mechanism randomised.
-
-    Attributes
-    ----------
-    part : Part
-    n : int
-        Number of confidential records.
-    sums : bool
-        Whether noise was added to sums; if not, it was added to means and variances.
-    means, variances : tuple of two floats, or None
-        Ranges outside which the law isn't defined, if there are any.
-    """
-
-    part: Part
-    n: int
-    sums: bool
-    means: tuple[float, float] | None = None
-    variances: tuple[float, float] | None = None
-
-
 def gaussian(
-    parts: Sequence[Observed], sd: float | None, prior: tuple[float, ...] | None
+    parts: Sequence[Observed],
+    sd: float | None,
+    prior: tuple[float, ...] | None,
+    groups: Sequence[Any] | None,
 ) -> pm.Model:
-    """Model of groups' means "mu" and, where sd is None, standard deviations "sigma".
+    """Model of means "mu" and, where sd is None, standard deviations "sigma"; as gaussian.stan.
 
     The latent variables are the mean of the confidential records, their variance where sd is None
     and, for modips copies, each copy's noisy statistic and parameters. Noise is treated as
@@ -58,23 +38,27 @@ def gaussian(
         Standard deviation of the records, if it is known.
     prior : tuple of floats, or None
         (m0, s0), or where sd is None (m0, k, a, b); None is flat.
+    groups : sequence or None
+        Coordinate of the dimension "group" of the variables; None for a single mean.
     """
     pymc = import_pymc()
-    groups = len(parts)
-    with pymc.Model() as model:
-        sigma: Any = [sd] * groups
+    dims = None if groups is None else "group"
+    with pymc.Model(coords=None if groups is None else {"group": groups}) as model:
+        sigma: Any = sd
         if sd is None:
             m0, k, a, b = prior or ()
-            sigma = pymc.Deterministic(
-                "sigma", pymc.InverseGamma("variance", a, b, shape=groups) ** 0.5
-            )
-            mu = pymc.Normal("mu", m0, sigma / math.sqrt(k), shape=groups)
+            variance = pymc.InverseGamma("variance", a, b, dims=dims)
+            sigma = pymc.Deterministic("sigma", variance**0.5, dims=dims)
+            mu = pymc.Normal("mu", m0, sigma / math.sqrt(k), dims=dims)
         elif prior is None:
-            mu = pymc.Flat("mu", shape=groups, initval=np.zeros(groups))
+            start = np.zeros(() if groups is None else len(groups))
+            mu = pymc.Flat("mu", initval=start, dims=dims)
         else:
-            mu = pymc.Normal("mu", *prior, shape=groups)
+            mu = pymc.Normal("mu", *prior, dims=dims)
         for g, seen in enumerate(parts):
-            _observe(pymc, g, seen, mu[g], sigma[g], sd is not None)
+            at = () if groups is None else g
+            width = sigma if sd is not None else sigma[at]
+            _observe(pymc, g, seen, mu[at], width, sd is not None)
     return model
 
 
@@ -84,8 +68,11 @@ def pooled(
     variance: tuple[float, float] | None,
     prior: tuple[float, float],
     spread: float,
+    groups: Sequence[Any],
 ) -> pm.Model:
     """Model of means "mu" from N("mean", "spread"^2), and one "sigma" where sd is None.
+
+    stan/hierarchical_gaussian.stan is the same model.
 
     Parameters
     ----------
@@ -99,14 +86,16 @@ def pooled(
         Mean and sd of the normal prior of "mean".
     spread : float
         Scale of the half-normal prior of "spread".
+    groups : sequence
+        Coordinate of the dimension "group" of "mu".
     """
     pymc = import_pymc()
-    with pymc.Model() as model:
+    with pymc.Model(coords={"group": groups}) as model:
         sigma: Any = sd
         if variance is not None:
             sigma = pymc.Deterministic("sigma", pymc.InverseGamma("variance", *variance) ** 0.5)
-        away = pymc.HalfNormal("spread", spread) * pymc.Normal("away", shape=len(parts))
-        mu = pymc.Deterministic("mu", pymc.Normal("mean", *prior) + away)
+        away = pymc.HalfNormal("spread", spread) * pymc.Normal("away", dims="group")
+        mu = pymc.Deterministic("mu", pymc.Normal("mean", *prior) + away, dims="group")
         for g, seen in enumerate(parts):
             _observe(pymc, g, seen, mu[g], sigma, sd is not None)
     return model
@@ -136,7 +125,7 @@ def _mean(pymc: Any, g: int, seen: Observed, mu: Any, sigma: Any) -> Any:
     spread = sigma / math.sqrt(seen.n)
     if seen.means is None:
         return mu + spread * pymc.Normal(f"around_{g}")
-    mean = pymc.Uniform(f"mean_{g}", *seen.means)
+    mean = _between(pymc, f"mean_{g}", *seen.means)
     pymc.Potential(f"records_{g}", -(((mean - mu) / spread) ** 2) / 2 - pt.log(spread))
     return mean
 
@@ -145,13 +134,21 @@ def _variance(pymc: Any, g: int, seen: Observed, sigma: Any) -> Any:
     """Latent variance, with divisor n - 1: sigma^2 times a gamma variable over its shape."""
     import pytensor.tensor as pt
 
-    half = (seen.n - 1) / 2
+    half = np.float64((seen.n - 1) / 2)  # PyTensor may divide by Python's floats with 7 digits
     if seen.variances is None:
         return sigma**2 * pymc.Gamma(f"squares_{g}", half, half)
-    v = pymc.Uniform(f"variance_{g}", *seen.variances)
+    v = _between(pymc, f"variance_{g}", *seen.variances)
     law = (half - 1) * pt.log(v) - half * v / sigma**2 - 2 * half * pt.log(sigma)
     pymc.Potential(f"squares_{g}", law)
     return v
+
+
+def _between(pymc: Any, name: str, low: float, high: float) -> Any:
+    """Latent number between two ends, one of which may be infinite, with a flat density."""
+    if math.isfinite(low) and math.isfinite(high):
+        return pymc.Uniform(name, low, high)
+    away = pymc.HalfFlat(f"{name}_within", initval=1.0)
+    return pymc.Deterministic(name, low + away if math.isfinite(low) else high - away)
 
 
 def copies_logp(

@@ -21,11 +21,13 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, keep
 from bayesdp.engines.draws import Draws
+from bayesdp.engines.observed_normals import Observed
 from bayesdp.engines.pooled_means import given_means
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Run
 from bayesdp.inference.conflict import Noise
 from bayesdp.inference.evidence_ways import Answer
+from bayesdp.inference.gaussian.nuts import all_observed
 from bayesdp.inference.gaussian.pooled_release import (
     Group,
     check_groups,
@@ -41,6 +43,7 @@ from bayesdp.inference.gaussian.release import (
 )
 from bayesdp.inference.pooled_evidence import pooled
 from bayesdp.inference.predictive_statistics import Statistic
+from bayesdp.inference.result import group_coordinate
 from bayesdp.inference.several import Releases, only_one, parts_of, releases_of
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.release import Part, Release
@@ -80,8 +83,9 @@ class HierarchicalGaussianModel(Model):
     The posterior variables are "mu" with the dimension "group", "mean" (m), "spread" (t) and, where
     sd is unknown, "sigma". The model reads the same releases as `GaussianModel`, with two groups or
     more; several releases at once need sd. The "marginal" engine integrates means out where sd is
-    known, which leaves two numbers to slice sampling; "pymc" is NUTS over all numbers. A fit warns
-    if more than 1% of normal records would be beyond public bounds.
+    known, which leaves two numbers to slice sampling; "pymc" and "stan" are NUTS over all numbers,
+    "stan" from noisy numbers alone, "pymc" from modips copies too. A fit warns if more than 1% of
+    normal records would be beyond public bounds.
 
     Examples
     --------
@@ -103,7 +107,7 @@ class HierarchicalGaussianModel(Model):
     n: int | None = None
 
     family: ClassVar[str] = "hierarchical_gaussian"
-    engines: ClassVar[tuple[str, ...]] = ("marginal", "pymc")
+    engines: ClassVar[tuple[str, ...]] = ("marginal", "pymc", "stan")
     reason: ClassVar[str] = "means sum out where sd is known, so chains run over two numbers"
     usual: ClassVar[tuple[int, int]] = (2000, 1000)
 
@@ -187,7 +191,7 @@ class HierarchicalGaussianModel(Model):
         if self.sd is None and engine == "marginal":
             raise InvalidInput(
                 "engine is 'marginal', but sd is unknown, and then means don't sum out; use "
-                "engine='pymc'"
+                "engine='pymc' or engine='stan'"
             )
         return super().chosen(engine, read)
 
@@ -242,12 +246,29 @@ class HierarchicalGaussianModel(Model):
             As for `GaussianModel.pymc_model`.
         """
         from bayesdp.engines.pymc.gaussian import pooled
-        from bayesdp.inference.gaussian.nuts import observed
 
-        known = self.sd is not None
-        of = only_one(release, "pymc").parts
-        parts = [observed(part, self.n, self.statistic, known=known) for part in of]
-        return pooled(parts, self.sd, self.variance, self.prior, self.spread)
+        parts, groups = self._observed(release, "pymc"), group_coordinate(releases_of(release)[0])
+        return pooled(parts, self.sd, self.variance, self.prior, self.spread, groups)
+
+    def stan_data(self, release: Releases) -> dict[str, Any]:
+        """Build the data of the Stan program `hierarchical_gaussian`.
+
+        Raises
+        ------
+        InvalidInput
+            As for `GaussianModel.stan_data`.
+        """
+        from bayesdp.engines.stan.gaussian import moments_data
+
+        return {
+            **moments_data(self._observed(release, "stan"), self.sd),
+            "prior": self.prior,
+            "prior_spread": self.spread,
+            "prior_variance": self.variance or (),
+        }
+
+    def _observed(self, release: Releases, engine: str) -> list[Observed]:
+        return all_observed(only_one(release, engine), self.sd, self.n, self.statistic, engine)
 
 
 def _checked_variance(variance: Any) -> tuple[float, float]:

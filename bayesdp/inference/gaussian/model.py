@@ -26,6 +26,7 @@ from bayesdp.engines import exact
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.normal_inverse_gamma import NormalInverseGammaMixture
 from bayesdp.engines.normal_mixture import NormalMixture
+from bayesdp.engines.observed_normals import Observed
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Run
 from bayesdp.inference.conflict import Noise
@@ -33,6 +34,7 @@ from bayesdp.inference.exact_release import is_exact, posterior_given
 from bayesdp.inference.gaussian import mean as gaussian_mean
 from bayesdp.inference.gaussian import pair as gaussian_pair
 from bayesdp.inference.gaussian.mean import MeanPosterior, known_mean, posterior_of_mean
+from bayesdp.inference.gaussian.nuts import all_observed
 from bayesdp.inference.gaussian.pair import PairPosterior, known_pair, posterior_of_pair
 from bayesdp.inference.gaussian.predictive import moments
 from bayesdp.inference.gaussian.release import (
@@ -46,6 +48,7 @@ from bayesdp.inference.gaussian.release import (
     told_shares,
 )
 from bayesdp.inference.predictive_statistics import Statistic
+from bayesdp.inference.result import group_coordinate
 from bayesdp.inference.several import Releases, agreed_size, only_one, parts_of, releases_of
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.release import Part, Release
@@ -83,9 +86,10 @@ class GaussianModel(Model):
     Notes
     -----
     The posterior variables are "mu" and, where sd is unknown, "sigma". The "exact" engine is always
-    possible; "pymc" samples the same posterior by NUTS, together with the latent statistic and the
-    variables between it and the copies. Where a release has public bounds, the attrs have
-    "expected_share_outside_bounds", and a fit warns if it is more than 1%.
+    possible. "pymc" and "stan" sample the same posterior by NUTS from noisy numbers, together with
+    the latent statistic, and "pymc" from modips copies too, with the variables between statistic
+    and copies. Where a release has public bounds, the attrs have "expected_share_outside_bounds",
+    and a fit warns if it is more than 1%.
 
     Examples
     --------
@@ -102,7 +106,7 @@ class GaussianModel(Model):
     n: int | None = None
 
     family: ClassVar[str] = "gaussian"
-    engines: ClassVar[tuple[str, ...]] = ("exact", "pymc")
+    engines: ClassVar[tuple[str, ...]] = ("exact", "pymc", "stan")
     reason: ClassVar[str] = "the latent statistic can be integrated out, so independent draws exist"
     told: ClassVar[tuple[str, ...]] = ("prior", "sd")
 
@@ -236,12 +240,26 @@ class GaussianModel(Model):
             a bound.
         """
         from bayesdp.engines.pymc.gaussian import gaussian
-        from bayesdp.inference.gaussian.nuts import observed
 
-        known = self.sd is not None
-        of = only_one(release, "pymc").parts
-        parts = [observed(part, self.n, self.statistic, known=known) for part in of]
-        return gaussian(parts, self.sd, self.prior)
+        groups = None if (first := releases_of(release)[0]).by is None else group_coordinate(first)
+        return gaussian(self._observed(release, "pymc"), self.sd, self.prior, groups)
+
+    def stan_data(self, release: Releases) -> dict[str, Any]:
+        """Build the data of the Stan program `gaussian`, with the statistic as a latent variable.
+
+        Raises
+        ------
+        InvalidInput
+            As for `pymc_model`, or if the release is of copies.
+        """
+        from bayesdp.engines.stan.gaussian import moments_data
+
+        prior = self.prior or ()
+        data = moments_data(self._observed(release, "stan"), self.sd)
+        return {**data, "P": len(prior), "prior": prior}
+
+    def _observed(self, release: Releases, engine: str) -> list[Observed]:
+        return all_observed(only_one(release, engine), self.sd, self.n, self.statistic, engine)
 
     @property
     def _normal_prior(self) -> tuple[float, float] | None:

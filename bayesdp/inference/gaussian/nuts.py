@@ -1,4 +1,4 @@
-"""Description of releases to NUTS, for a Gaussian model."""
+"""Description of releases to NUTS, by PyMC or Stan, for a Gaussian model."""
 
 from __future__ import annotations
 
@@ -7,13 +7,23 @@ from typing import Any
 import numpy as np
 
 from bayesdp.core.views import NoiseView, NormalCopiesView, view_of
-from bayesdp.engines.pymc.gaussian import Observed
+from bayesdp.engines.observed_normals import Observed
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.gaussian.release import is_smooth, seen_mean, seen_pair
-from bayesdp.release import Part
+from bayesdp.release import Part, Release
 
 
-def observed(part: Part, n: int | None, statistic: str, *, known: bool) -> Observed:
+def all_observed(
+    release: Release, sd: float | None, n: int | None, statistic: str, engine: str = "pymc"
+) -> list[Observed]:
+    """Check and describe all parts of a release; see `observed`, whose engine this names."""
+    known = sd is not None
+    return [observed(part, n, statistic, known=known, engine=engine) for part in release.parts]
+
+
+def observed(
+    part: Part, n: int | None, statistic: str, *, known: bool, engine: str = "pymc"
+) -> Observed:
     """Check a release as for the exact engine, and describe it to NUTS.
 
     Parameters
@@ -25,6 +35,8 @@ def observed(part: Part, n: int | None, statistic: str, *, known: bool) -> Obser
         The statistic that noise was added to.
     known : bool
         Whether sd is known.
+    engine : {"pymc", "stan"}
+        The engine that is to sample; Stan's programs have no copies.
 
     Raises
     ------
@@ -40,12 +52,18 @@ def observed(part: Part, n: int | None, statistic: str, *, known: bool) -> Obser
         size, means = pair.n, pair.means
         variances = max(pair.variances[0], 0.0), pair.variances[1]
     if not is_smooth(mechanism):
+        copies_too = " and from modips copies" if engine == "pymc" else ""
         raise InvalidInput(
-            f"engine is 'pymc', which samples from noise on real numbers and from modips copies, "
+            f"engine is {quoted(engine)}, which samples from noise on real numbers{copies_too}, "
             f"but this release is by {quoted(mechanism.name)}; use engine='exact'"
         )
     sums = statistic == "sum"
     if (copies := view_of(mechanism, NormalCopiesView)) is not None:
+        if engine == "stan":
+            raise InvalidInput(
+                "engine is 'stan', whose program reads noisy numbers alone, but this release is of "
+                "modips copies; use engine='pymc', which reads them too"
+            )
         y, (low, high) = np.array(part.outputs), copies.bounds
         at_bound = (np.ptp(y, axis=1) == 0) & ((y[:, 0] <= low) | (y[:, 0] >= high))
         if not known and np.any(at_bound):
@@ -59,7 +77,7 @@ def observed(part: Part, n: int | None, statistic: str, *, known: bool) -> Obser
         return Observed(part, size, sums)
     if sums and not known:
         raise InvalidInput(
-            "engine is 'pymc', but the sum of squares was kept in a range, which ties the mean to "
-            "the variance; use engine='exact'"
+            f"engine is {quoted(engine)}, but the sum of squares was kept in a range, which ties "
+            "the mean to the variance; use engine='exact'"
         )
     return Observed(part, size, sums, means, variances)

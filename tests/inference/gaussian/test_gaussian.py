@@ -299,8 +299,8 @@ def test_releases_that_do_not_fit_are_refused(charest_release):
         model.posterior(confidential)
 
 
-def noisy_release(bounding) -> bdp.Release:
-    bounds = bounding and (-1.0, 1.0)
+def noisy_release(bounding, high=1.0) -> bdp.Release:
+    bounds = bounding and (-1.0, high)
     noise = bdp.mechanisms.LaplaceMechanism(
         0.3, 0.1, REPLACE, bounds=bounds, bounding=bounding, n=25
     )
@@ -312,6 +312,7 @@ CASES = {
     "noise": lambda: noisy_release(None),
     "inflated": lambda: noisy_release("inflated"),
     "truncated": lambda: noisy_release("truncated"),
+    "truncated on one side": lambda: noisy_release("truncated", None),
     "copies": lambda: copies_of("laplace", "inflated", bounds=(-2.0, 2.0), epsilon=0.2),
     "truncated copies": lambda: copies_of("gaussian", "truncated", bounds=(-2.0, 2.0), epsilon=2.0),
 }
@@ -323,7 +324,7 @@ CASES = {
     "case",
     [
         name
-        if name in ("inflated", "truncated", "copies")
+        if name in ("inflated", "truncated", "truncated on one side", "copies")
         else pytest.param(name, marks=pytest.mark.calibrate)
         for name in CASES
     ],

@@ -9,6 +9,7 @@ from scipy import special, stats
 import bayesdp as bdp
 from bayesdp.engines import partial_pooling, pooled_means
 from bayesdp.kernels.pooled import means as kernels
+from tests.conftest import require_pystan
 
 pytestmark = pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
 
@@ -112,22 +113,28 @@ def test_the_posterior_and_the_evidence_are_those_of_quadrature():
 
 
 @pytest.mark.slow
-def test_nuts_agrees_where_sd_is_known():
-    idata = MODEL.fit(noisy_means(), engine="pymc", draws=2000, seed=2)
+@pytest.mark.parametrize("engine", ["pymc", "stan"])
+def test_nuts_agrees_where_sd_is_known(engine):
+    if engine == "stan":
+        require_pystan()
+    idata = MODEL.fit(noisy_means(), engine=engine, draws=2000, seed=2)
     check_means(idata, by_quadrature([1.0], [0.0])[0])
-    assert idata.attrs["engine"] == "pymc"
+    assert idata.attrs["engine"] == engine
 
 
 @pytest.mark.slow
-def test_an_unknown_sd_is_shared_by_the_groups():
+@pytest.mark.parametrize("engine", ["auto", pytest.param("stan", marks=pytest.mark.calibrate)])
+def test_an_unknown_sd_is_shared_by_the_groups(engine):
     """Against a grid over m, t and sigma, noise on variances integrated out."""
+    if engine == "stan":
+        require_pystan()
     variances = {"a": 1.5, "b": 0.75, "c": 1.0}
     noise = bdp.mechanisms.LaplaceMechanism(0.5, 0.1, REPLACE, 2, n=20)
     outputs = {
         g: (noise, [(z, variances[g]) for z in means]) for g, means in OUTPUTS.items()
     }  # fmt: skip
     model = bdp.models.HierarchicalGaussianModel((0.5, 2.0), spread=1.5, variance=(3.0, 2.0))
-    idata = model.fit(bdp.Release.of_groups(outputs), draws=2000, seed=3)
+    idata = model.fit(bdp.Release.of_groups(outputs), engine=engine, draws=2000, seed=3)
     sigmas = np.linspace(0.35, 2.0, 23)
     prior = stats.invgamma.logpdf(sigmas**2, 3.0, scale=2.0) + np.log(sigmas)
     v = np.linspace(1e-4, 8, 4000)
@@ -137,7 +144,8 @@ def test_an_unknown_sd_is_shared_by_the_groups():
         law += special.logsumexp(density + 2 * stats.laplace.logpdf(each, v, 0.5), axis=1)
     right, _ = by_quadrature(sigmas, prior + law)
     check_means(idata, right)
-    assert "sampled" in idata.attrs["engine_reason"]
+    assert idata.attrs["engine"] == ("pymc" if engine == "auto" else engine)
+    assert ("sampled" in idata.attrs["engine_reason"]) == (engine == "auto")
 
 
 @pytest.mark.slow
