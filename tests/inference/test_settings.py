@@ -113,11 +113,12 @@ def test_what_is_refused(fit: Any, engine: str, given: dict[str, Any], said: str
         fit(engine, draws=10, **given)
 
 
-def test_an_unknown_option_names_those_there_are(fit: Any) -> None:
+def test_an_unknown_option_names_those_there_are(fit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TypeError, match=r"no option 'adapt'.*'pymc' takes sampler.*'stan' takes"):
         fit("pymc", adapt=0.9)
     noise = bdp.mechanisms.LaplaceMechanism(0.5, 0.1, bdp.Neighbours.REPLACE_ONE, n=9)
     release = bdp.Release.of(noise, [0.25])
+    monkeypatch.setattr(bdp.GaussianModel, "engines", ("exact", "pymc"))
     with pytest.raises(TypeError, match="'pymc' takes") as caught:
         bdp.GaussianModel(sd=1.0).fit(release, adapt=0.9)
     assert "stan" not in str(caught.value)
@@ -127,6 +128,8 @@ def test_programs_say_their_parameters() -> None:
     assert read_program("binomial").parameters == ("p",)
     assert read_program("censored_beta").parameters == ("phi", "lambda")
     assert read_program("beta_model").parameters == ("beta",)
+    pooled = ("variance", "mean", "spread", "mu", "around")
+    assert read_program("hierarchical_gaussian").parameters[:5] == pooled
 
 
 def test_an_interrupt_of_pymc_is_no_wish_for_fewer_draws(monkeypatch: pytest.MonkeyPatch) -> None:
