@@ -1,6 +1,7 @@
 r"""A release's law as the data of the user's own Stan program.
 
-Stan has no discrete parameters, so an integer x that was randomised is summed out,
+A real number s with noise is a parameter, or a function of such, and the program has p(z | s). An
+integer x can't be a parameter in Stan, and is summed out,
 
     p(z | theta) = sum over x of p(x | theta) prod_k Pr[z_k | x],
 
@@ -11,59 +12,71 @@ by the functions `latent_..._log_lik` of stan/include/latent_integer.stanfunctio
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from bayesdp.core.views import AnswersView, view_of
+from bayesdp.core.views import AnswersView, Cell, Floats, NoiseView, view_of
+from bayesdp.engines.stan.gaussian import noisy_numbers
+from bayesdp.errors import InvalidInput
 from bayesdp.inference.observed_integers import integers_of, widest
 from bayesdp.inference.several import Releases, releases_of
+from bayesdp.release import Part, Release
 
 
-def data(release: Releases, *, n: int | None = None) -> dict[str, Any]:
-    """Tabulate the law of a release's outputs given integers, as the data of a Stan program.
+def data(
+    release: Releases, *, n: int | None = None, integers: bool | None = None
+) -> dict[str, Any]:
+    """Build a release's part of the data of a Stan program that includes bayesdp's functions.
 
-    The tables are for `#include bayesdp.stanfunctions` (`include_path`, `with_includes`). A program
-    declares those that it reads:
+    A program has the functions by `#include bayesdp.stanfunctions` (`include_path`,
+    `with_includes`). For integers that were randomised, it declares
 
-        data {
-          int<lower=1> E;                          // confidential integers
-          int<lower=1> K;                          // their possible values, all together
-          array[E] int<lower=1, upper=K> first;    // where those of each begin
-          array[E] int<lower=1, upper=K> last;     // and end
-          vector[K] x;
-          vector[K] log_law;                       // log Pr[its outputs | x]
-        }
+        int<lower=1> E;                          // confidential integers
+        int<lower=1> K;                          // their possible values, all together
+        array[E] int<lower=1, upper=K> first;    // where those of each begin
+        array[E] int<lower=1, upper=K> last;     // and end
+        vector[K] x;
+        vector[K] log_law;                       // log Pr[its outputs | x]
 
     and adds `latent_poisson_log_log_lik(x[first[e]:last[e]], log_law[first[e]:last[e]], eta[e])`,
-    say, to `target` for each e.
+    say, to `target` for each e. For real numbers with noise, it declares the arguments of
+    `noisy_numbers_lpdf`, whose numbers are its parameters, or functions of them.
 
     Parameters
     ----------
     release : Release, or several in a list
         The outputs, and a manifest that says how they were randomised. Several releases must be of
-        the same integers. The integers are noisy counts, numbers of ones that binary records were
-        drawn for, events by area, or the categories of randomized responses.
+        the same integers; of real numbers, take one at a time. Integers are noisy counts, numbers
+        of ones that binary records were drawn for, events by area, or the categories of randomized
+        responses.
     n : int, optional
         The number of confidential records, where the law depends on it and the release doesn't
         say it.
+    integers : bool, optional
+        Whether numbers with noise on a lattice finer than the integers are integers none the less,
+        such as counts; by default they aren't.
 
     Returns
     -------
     dict
-        `E`, `K`, `first`, `last`, `x` and `log_law`, as above, in the order of `release.groups` and
-        of each group's vector; and `weight`, shape (E,): 1, or for randomized responses, whose
-        records of the same answers come once, how many there are of these. Categories count from 0.
+        In the order of `release.groups`, and of each group's vector. For integers `E`, `K`,
+        `first`, `last`, `x` and `log_law`, as above, and `weight`, shape (E,): 1, or for randomized
+        responses, whose records of the same answers come once, how many there are of these;
+        categories count from 0. For real numbers `N` numbers and `K` noisy versions, and the
+        arguments of `noisy_numbers_lpdf` by their names.
 
     Raises
     ------
     InvalidInput
-        If what was randomised isn't made of integers, or they aren't independent given their laws.
+        If what was randomised is neither, or integers aren't independent given their laws.
 
     Notes
     -----
     The values of each integer are all those within the reach of noise from its outputs, as for
-    `bdp.observe`; the law is below 1e-26 of its largest value at all others.
+    `bdp.observe`; the law is below 1e-26 of its largest value at all others. Noise on a real number
+    is treated as continuous, which makes no difference where the lattice is far finer than it.
 
     Examples
     --------
@@ -74,6 +87,14 @@ def data(release: Releases, *, n: int | None = None) -> dict[str, Any]:
     (1, 101, [0, 100])
     """
     releases = releases_of(release)
+    if not integers and (noises := _real_noises(releases)):
+        if len(releases) > 1:
+            raise InvalidInput(
+                f"release is {len(releases)} releases of real numbers with noise; take the data of "
+                "each, and add noisy_numbers_lpdf of each to target"
+            )
+        versions = [z for part in releases[0].parts for z in _versions(part)]
+        return noisy_numbers(noises, versions)
     alike = view_of(releases[0].parts[0].mechanism, AnswersView) is not None
     rows, _ = integers_of([each.parts for each in releases], n, alike=alike)
     values, table = widest(rows, [(-math.inf, math.inf)] * len(rows))
@@ -88,3 +109,20 @@ def data(release: Releases, *, n: int | None = None) -> dict[str, Any]:
         "log_law": table.T[possible],
         "weight": np.array([row[0].weight for row in rows]),
     }
+
+
+def _real_noises(releases: Sequence[Release]) -> list[Cell]:
+    """Return the noise of each number of a release, if it is on real numbers in any."""
+    noises = [
+        [view for part in release.parts if (view := view_of(part.mechanism, NoiseView))]
+        for release in releases
+    ]
+    if all(view.cell.whole for views in noises for view in views):
+        return []
+    return [view.cell for view in noises[0] for _ in range(math.prod(view.shape))]
+
+
+def _versions(part: Part) -> list[Floats]:
+    """Return all outputs of each number."""
+    outputs = np.array(part.outputs, dtype=np.float64)
+    return list(outputs.reshape(len(outputs), -1).T)

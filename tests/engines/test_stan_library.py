@@ -45,6 +45,18 @@ CALLS = [
     "randomized_response_lpmf(2 | 1, [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]])",
     "randomized_response_lpmf({2, 1, 2, 3} | [0.3, 0.7]', [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]])",
     "latent_count_log_lik(0.3, log_law + lchoose(30, x), x, 30 - x)",
+    "log_sum_exp(latent_beta_count_log_joint(2, 3, log_law + lchoose(30, x), x, 30 - x))",
+    "latent_events_log_lik(1.4, 6, log_law + x * log(6) - lgamma(x + 1), x)",
+    "latent_categories_log_lik([0.3, 0.7]', [1, 2, 1]', [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]]')",
+    *(
+        f"noisy_number_lpdf([1.5, 0.2]' | 0.7, 0.4, {laplace}, 1, {low}, 2)"
+        for laplace in (0, 1)
+        for low in (-1, "negative_infinity()")
+    ),
+    "noisy_numbers_lpdf([1.5, 0.2, 3]' | [0.7, 3]', {1, 3}, {2, 3}, [0.4, 1]', {0, 1}, {1, 0},"
+    " [-1, -1]', [2, 4]', {0, 0}, {0, 0})",
+    "inflated_ends_log_lik(0.7, 0.4, 0, -1, 2, 1, 2)",
+    "inflated_ends_log_lik(0.7, 0.4, 1, -1, 2, 1, 2)",
     "latent_binomial_log_lik(x, log_law, 30, 0.3)",
     "latent_binomial_logit_log_lik(x, log_law, 30, -0.8)",
     "latent_poisson_log_log_lik(x, log_law, 2.1)",
@@ -75,7 +87,19 @@ def expected() -> list[float]:
     answers = np.array([0.3, 0.7]) @ np.array(LAW)
     found += [np.log(LAW[0][1]), np.log(answers[[1, 0, 1, 2]]).sum()]
     law = LAPLACE(2.0, 1.0).logp(OUTPUT, X)
-    found += 2 * [np.logaddexp.reduce(law + stats.binom.logpmf(X, 30, 0.3))]
+    count = np.logaddexp.reduce(law + stats.binom.logpmf(X, 30, 0.3))
+    found += [count, np.logaddexp.reduce(law + stats.betabinom.logpmf(X, 30, 2, 3))]
+    found.append(np.logaddexp.reduce(law + stats.poisson.logpmf(X, 6 * 1.4)))
+    found.append(np.log(answers) @ [1, 2, 1])
+    ends = []
+    for noise in (stats.norm, stats.laplace):
+        around = noise(0.7, 0.4)
+        inside = around.logpdf([1.5, 0.2]).sum()
+        found += [inside - 2 * np.log(around.cdf(2) - around.cdf(low)) for low in (-1, -np.inf)]
+        ends.append(around.logcdf(-1) + 2 * around.logsf(2))
+    normal = stats.norm(0.7, 0.4)
+    within = normal.logpdf([1.5, 0.2]).sum() - 2 * np.log(normal.cdf(2) - normal.cdf(-1))
+    found += [within + stats.laplace(3, 1).logpdf(3), *ends, count]
     logit = stats.binom.logpmf(X, 30, 1 / (1 + np.exp(0.8)))
     found.append(np.logaddexp.reduce(law + logit))
     found.append(np.logaddexp.reduce(law + stats.poisson.logpmf(X, np.exp(2.1))))
@@ -173,12 +197,15 @@ def test_what_is_refused() -> None:
 
 def test_every_function_is_tried() -> None:
     code = bdp.stan.with_includes("#include bayesdp.stanfunctions")
-    functions = set(re.findall(r"^real (\w+)\(", code, re.MULTILINE))
+    functions = set(re.findall(r"^(?:real|vector) (\w+)\(", code, re.MULTILINE))
     inner = {"discrete_laplace_log_upper", "discrete_gaussian_log_upper"}
-    inner |= {"discrete_gaussian_log_theta", "discrete_gaussian_log_between"}
-    assert functions == inner | {call.partition("(")[0] for call in CALLS}
+    inner |= {"discrete_gaussian_log_theta", "discrete_gaussian_log_between", "unit_noise_lcdf"}
+    assert functions == inner | set(
+        re.findall(r"\w+_(?:lpmf|lpdf|lcdf|lccdf|lik|joint)\b", f"{CALLS}")
+    )
     included = set(re.findall(r"#include (\S+)", _library().read_text())) - {_library().name}
-    assert included == {path.name for path in _library().parent.iterdir()} - {_library().name}
+    others = {_library().name, "normal_moments.stanfunctions"}  # this one is of the models' own
+    assert included == {path.name for path in _library().parent.iterdir()} - others
 
 
 def _library() -> Path:

@@ -62,6 +62,28 @@ def test_answers_of_records_come_once_for_each_pattern_of_all_releases():
         assert made["E"] == 2 * len(answers)
 
 
+def test_real_numbers_are_the_arguments_of_their_noises_law():
+    inflated = {"bounds": (0.0, 4.0), "bounding": "inflated"}
+    mechanism = M.LaplaceMechanism(1.5, 1.0, dimension=2, **inflated)
+    release = bdp.Release.of(mechanism, outputs=[[1.0, 2.5], [0.0, 4.0], [3.0, 4.0]])
+    made = bdp.stan.data(release)
+    assert (made["N"], made["K"], made["z"].tolist()) == (2, 3, [1.0, 3.0, 2.5])
+    assert (made["first"].tolist(), made["last"].tolist()) == ([1, 3], [2, 3])
+    assert (made["at_low"], made["at_high"]) == ([1, 0], [0, 2])
+    assert (made["scale"], made["laplace"], made["truncated"]) == ([1.5] * 2, [1, 1], [0, 0])
+    assert (made["low"], made["high"]) == ([0.0, 0.0], [4.0, 4.0])
+    with pytest.raises(InvalidInput, match="2 releases of real numbers"):
+        bdp.stan.data([release, release])
+
+
+def test_integers_may_have_real_noise():
+    noisy = M.LaplaceMechanism(1.5, 1.0)
+    made = bdp.stan.data([bdp.Release.of(noisy, outputs=[10.25])] * 2, integers=True)
+    law = np.array([2 * noisy.logp(10.25, x) for x in made["x"]])
+    assert made["log_law"] == pytest.approx(law, abs=1e-9)
+    assert made["x"][np.argmax(made["log_law"])] == 10
+
+
 def test_what_has_no_integers_is_refused():
     network = bdp.networks.Network(nodes=4, edges=[(0, 1)])
     flips = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=1.0).release(network)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.core.views import Cell, NoiseView, view_of
+from bayesdp.core.views import Cell, Floats, NoiseView, view_of
 from bayesdp.engines.observed_normals import Observed
 from bayesdp.mechanisms.noise.reach import range_of
 
@@ -32,6 +32,40 @@ def moments_data(parts: Sequence[Observed], sd: float | None) -> dict[str, Any]:
     outputs = [np.array(seen.part.outputs, dtype=np.float64) for seen in parts]
     columns = [z.reshape(len(z), -1).T for z in outputs]
     versions = [each[k] for k in range(len(cells) // groups) for each in columns]
+    means = [seen.means for seen in parts if seen.means is not None]
+    variances = [seen.variances for seen in parts if seen.variances is not None]
+    bounded = np.array([seen.means is not None for seen in parts])
+    return {
+        "G": groups,
+        **noisy_numbers(cells, versions),
+        "sums": int(parts[0].sums),
+        "n": [seen.n for seen in parts],
+        "sd": [] if sd is None else [sd],
+        "B": int(bounded.sum()),
+        "bounded": np.flatnonzero(bounded) + 1,
+        "unbounded": np.flatnonzero(~bounded) + 1,
+        "mean_low": [low for low, _ in means],
+        "mean_high": [high for _, high in means],
+        "variance_low": [low for low, _ in variances],
+        "variance_high": [high for _, high in variances],
+    }
+
+
+def noisy_numbers(cells: Sequence[Cell], versions: Sequence[Floats]) -> dict[str, Any]:
+    """Build the arguments of noisy_numbers_lpdf (stan/include/noisy_numbers.stanfunctions).
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        The noise of each number.
+    versions : sequence of ndarray
+        The noisy versions of each.
+
+    Returns
+    -------
+    dict
+        By their names; with N, the number of numbers, and K, that of their versions in z.
+    """
     ends = [range_of(cell) for cell in cells]
     inflated = [cell.bounding == "inflated" for cell in cells]
     at_low, at_high = (
@@ -40,11 +74,7 @@ def moments_data(parts: Sequence[Observed], sd: float | None) -> dict[str, Any]:
     )
     between = [z[~(a | b)] for z, a, b in zip(versions, at_low, at_high, strict=True)]
     last = np.cumsum([z.size for z in between])
-    means = [seen.means for seen in parts if seen.means is not None]
-    variances = [seen.variances for seen in parts if seen.variances is not None]
-    bounded = np.array([seen.means is not None for seen in parts])
     return {
-        "G": groups,
         "N": len(cells),
         "K": int(last[-1]),
         "first": np.concatenate([[1], last[:-1] + 1]),
@@ -57,16 +87,6 @@ def moments_data(parts: Sequence[Observed], sd: float | None) -> dict[str, Any]:
         "high": [high for _, high in ends],
         "at_low": [int(each.sum()) for each in at_low],
         "at_high": [int(each.sum()) for each in at_high],
-        "sums": int(parts[0].sums),
-        "n": [seen.n for seen in parts],
-        "sd": [] if sd is None else [sd],
-        "B": int(bounded.sum()),
-        "bounded": np.flatnonzero(bounded) + 1,
-        "unbounded": np.flatnonzero(~bounded) + 1,
-        "mean_low": [low for low, _ in means],
-        "mean_high": [high for _, high in means],
-        "variance_low": [low for low, _ in variances],
-        "variance_high": [high for _, high in variances],
     }
 
 
