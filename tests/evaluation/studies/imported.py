@@ -4,7 +4,7 @@ import pandas  # noqa: F401
 import pyarrow.parquet  # noqa: F401
 import scipy.stats  # noqa: F401
 
-import bayesdp.synthesis.beta_binomial
+import bayesdp.synthesis.beta_binomial  # noqa: F401
 from tests.evaluation.studies import parts
 
 parts.short()
