@@ -1,11 +1,14 @@
 """What the tests share: how a missing real part is treated, and small releases."""
 
+import multiprocessing
 import os
 import shlex
 import sys
 import warnings
 import zlib
 from collections.abc import Callable, Iterator
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
 from types import SimpleNamespace
 
 import hypothesis
@@ -42,15 +45,34 @@ def missing(what: str, install: str) -> None:
     pytest.skip(message)
 
 
+def session_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The session's folder of temporary files, which its workers have in common."""
+    root = tmp_path_factory.getbasetemp()
+    return root.parent if "PYTEST_XDIST_WORKER" in os.environ else root  # a worker's own is in it
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _stan_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """One cache of compiled Stan programs for all workers of the session, and not the user's."""
-    root = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:  # each worker has a folder of its own in the session's
-        root = root.parent
+    root = session_folder(tmp_path_factory)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BAYESDP_CACHE", str(root / "stan-cache"))
         yield
+
+
+@pytest.fixture(scope="session")
+def processes() -> ForkServerContext:
+    """Processes that are forked, already warm, from a server without threads, one for all tests."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(
+        [
+            "tests.privacy.crash_worker",
+            "bayesdp.privacy.ledger_store",
+            "psycopg",
+            "tests.evaluation.studies.imported",
+        ]
+    )
+    return context
 
 
 @pytest.fixture(autouse=True)

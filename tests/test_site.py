@@ -15,8 +15,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from filelock import FileLock
 
-from tests.conftest import missing
+from tests.conftest import missing, session_folder
 
 ROOT = Path(__file__).parents[1]
 
@@ -73,9 +74,13 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("site")
-    built = mkdocs(ROOT / ".mkdocs.yml", out)
-    assert built.returncode == 0, built.stderr
+    """Built once for all workers: whoever comes first builds it, and the others wait."""
+    out = session_folder(tmp_path_factory) / "site"
+    with FileLock(f"{out}.lock"):
+        if not out.exists():
+            built = mkdocs(ROOT / ".mkdocs.yml", out.with_name("site-unfinished"))
+            assert built.returncode == 0, built.stderr
+            out.with_name("site-unfinished").rename(out)
     return out
 
 

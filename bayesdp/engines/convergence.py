@@ -36,12 +36,12 @@ def sampling_of_chains(x: NDArray[np.float64]) -> Sampling:
     # Fewer than 4 draws, or draws that never move, have no diagnostics: NaN fails them.
     if x.shape[1] < 4 or np.ptp(x) == 0:
         return Sampling(math.nan, math.nan, math.nan, math.nan)
-    az, p = import_arviz(), {"p": x}
+    az = import_arviz()  # which takes an array as it is, and makes nothing of it first
     return Sampling(
-        error=float(az.mcse(p)["p"]),
-        rhat=float(az.rhat(p)["p"]) if len(x) > 1 else None,
-        ess_bulk=float(az.ess(p, method="bulk")["p"]),
-        ess_tail=float(az.ess(p, method="tail")["p"]),
+        error=float(np.ravel(az.mcse(x))[0]),
+        rhat=float(az.rhat(x)) if len(x) > 1 else None,
+        ess_bulk=float(az.ess(x, method="bulk")),
+        ess_tail=float(az.ess(x, method="tail")),
     )
 
 

@@ -23,9 +23,10 @@ def kept(compiled: Any, function: F) -> F:
     """Cache the machine code of the kernel that numba made of `function`, from run to run.
 
     This is for functions at the top of a file only: one that is made inside another may hold values
-    that it was made with. Where no folder can be written to, nothing is cached.
+    that it was made with. Where no folder can be written to, nothing is cached, and nothing is
+    compiled where NUMBA_DISABLE_JIT asks numba for the function itself.
     """
-    if "<locals>" not in function.__qualname__:
+    if compiled is not function and "<locals>" not in function.__qualname__:
         with contextlib.suppress(RuntimeError):
             compiled._cache = _Cache(compiled)
     return compiled  # type: ignore[no-any-return]

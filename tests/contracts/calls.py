@@ -139,7 +139,8 @@ def _mechanisms(call: Any) -> None:
     call(bdp.mechanisms.BetaBinomialMechanism(9, 6, (0.5, 3.0)).epsilon, copies=3)
     call(bdp.mechanisms.CensoredBetaMechanism.calibrate, epsilon=2.0, copies=3, size=4)
     call(bdp.mechanisms.CensoredBetaMechanism((-2.0, 2.0), 3).epsilon, copies=3)
-    call(bdp.mechanisms.DirichletMultinomialMechanism.calibrate, cells=3, delta=0.01, **shape)
+    few = shape | {"size": 12}
+    call(bdp.mechanisms.DirichletMultinomialMechanism.calibrate, cells=3, delta=0.01, **few)
     call(
         bdp.mechanisms.PoissonGammaMechanism.calibrate,
         n=20,
@@ -257,7 +258,7 @@ def _synthesizers(call: Any) -> None:
     made = call(bdp.synthesizers.CensoredBetaSynthesizer, 2.0, copies=3, center=0.0, grid=(12, 12))
     call(made.release, TABLE["x"], size=5)
     call(made.pseudo_posterior, TABLE["x"])
-    made = call(bdp.DirichletMultinomialSynthesizer, 2.0, copies=3, size=50, delta=0.01, prior=4.0)
+    made = call(bdp.DirichletMultinomialSynthesizer, 2.0, copies=3, size=15, delta=0.01, prior=4.0)
     call(made.release, counts=[[3, 4], [5, 8]])
     call(made.guarantee, 20, cells=4)
     columns: Any = {"sex": ["f", "m"], "level": [1, 2]}

@@ -133,7 +133,7 @@ def draws_afresh(call: calls.Call, times: int) -> bool:
 
 def taken_otherwise(call: calls.Call) -> list[str]:
     """Where a number of another kind gives another result than the plain one."""
-    if draws_afresh(call, 1):
+    if not any(numbers(call)) or draws_afresh(call, 1):
         return []
     wrong = list(_taken_otherwise(call))
     # a few draws of few values agree by chance now and then

@@ -1,27 +1,15 @@
 """Processes that race for the last unit, and processes that are killed at any moment."""
 
 import json
-import multiprocessing
 import random
 import threading
 import time
-from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 import pytest
 
 import bayesdp as bdp
 from tests.privacy import crash_worker
-
-
-@pytest.fixture(scope="module")
-def processes() -> ForkServerContext:
-    """Processes that are forked, already warm, from a server without threads."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(
-        ["tests.privacy.crash_worker", "bayesdp.privacy.ledger_store", "psycopg"]
-    )
-    return context
 
 
 def run_together(processes, target, url, count):

@@ -39,11 +39,19 @@ def check_uniform(observed: np.ndarray) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("prior", [(1.0, 1.0), (0.5, 3.0)])
-@pytest.mark.parametrize("options", [{"epsilon": 2.0, "copies": 5}, {"epsilon": 0.5, "copies": 1}])
-def test_exact_engine(prior, options):
+@pytest.mark.parametrize(
+    ("prior", "epsilon", "copies"),
+    [
+        ((0.5, 3.0), 2.0, 5),
+        *(
+            pytest.param(*each, marks=pytest.mark.calibrate)
+            for each in (((1.0, 1.0), 2.0, 5), ((0.5, 3.0), 0.5, 1), ((1.0, 1.0), 0.5, 1))
+        ),
+    ],
+)
+def test_exact_engine(prior, epsilon, copies):
     model = bdp.BinomialModel(prior=prior)
-    truth, release = simulate(model, 2000, seed=17, **options)
+    truth, release = simulate(model, 2000, seed=17, epsilon=epsilon, copies=copies)
     check_uniform(ranks(model.fit(release, draws=KEPT, chains=1, seed=3), truth))
 
 

@@ -63,11 +63,10 @@ def coefficients(x):
     "kind",
     [
         poisson_cells,
-        pytest.param(copies, marks=pytest.mark.slow),
-        pytest.param(coefficients, marks=pytest.mark.slow),
+        copies,
         *(
             pytest.param(each, marks=pytest.mark.calibrate)
-            for each in (cells, answers, "public", marginals)
+            for each in (cells, answers, "public", marginals, coefficients)
         ),
     ],
 )

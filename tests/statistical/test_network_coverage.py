@@ -24,7 +24,7 @@ NODES = Network(200, attributes={"grade": np.repeat(np.arange(6), 34)[:200]})
 LEVEL = 0.9
 
 
-def quantiles_of_the_truth(epsilon: float, seed: int, draws: int = 400) -> np.ndarray:
+def quantiles_of_the_truth(epsilon: float, seed: int, draws: int = 200) -> np.ndarray:
     """Share of the posterior's draws below the truth, one a term, of one replicate."""
     generator = np.random.default_rng(seed)
     mean, sd = PRIOR.of(3)

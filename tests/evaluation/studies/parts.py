@@ -77,14 +77,16 @@ def short(replicates=500, seconds=0.0):
     )
 
 
-if __name__ == "__main__":
-    # Runs `short` in a folder until killed, says when it begins to compute, and never ends.
-    client = sys.argv[2] if sys.argv[2] != "none" else None
-    began = Path(sys.argv[3])
+def until_killed(folder, client, began):
+    """Runs `short` in a folder, says when it begins to compute, and never ends."""
 
-    def tell(done: int, whole: int) -> None:
-        began.touch()
+    def tell(done, whole):
+        Path(began).touch()
         if done > 1500:
             time.sleep(600)
 
-    short(seconds=0.001).run(sys.argv[1], client=client, progress=tell)
+    short(seconds=0.001).run(folder, client=client, progress=tell)
+
+
+if __name__ == "__main__":
+    until_killed(sys.argv[1], sys.argv[2], sys.argv[3])

@@ -6,35 +6,58 @@ import signal
 import subprocess
 import sys
 import time
+from multiprocessing.context import ForkServerContext
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
 
 import bayesdp as bdp
-from tests.evaluation.studies.parts import short
+from tests.evaluation.studies.parts import short, until_killed
 
 ROOT = Path(__file__).parents[3]
 
 
-def run_and_kill(folder: Path, client: str, began: Path, after: float, parts: str) -> int:
-    """Start the study in a process of its own, and kill it so long after it began to compute.
+class Script:
+    """A process of its own from its start, whose workers import its file; as a forked one."""
 
-    And after `parts` of it, a pattern of files, are there.
+    def __init__(self, *arguments: object) -> None:
+        self._running = subprocess.Popen(
+            [sys.executable, "-m", "tests.evaluation.studies.parts", *map(str, arguments)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stderr=subprocess.DEVNULL,
+        )
+        self.kill, self.join = self._running.kill, self._running.wait
+
+    @property
+    def exitcode(self) -> int | None:
+        return self._running.poll()
+
+
+def started(processes: ForkServerContext, *arguments: object) -> Script | BaseProcess:
+    """A process that runs the study: forked, unless it has workers."""
+    if arguments[1] is not None:
+        return Script(*arguments)
+    forked = processes.Process(target=until_killed, args=arguments)
+    forked.start()
+    return forked
+
+
+def kill(running: Script | BaseProcess, folder: Path, began: Path, after: float, parts: str) -> int:
+    """Kill the study so long after it began to compute, and `parts` of it are there.
+
+    These are a pattern of files. Returned is how the process ended.
     """
-    began.unlink(missing_ok=True)
-    running = subprocess.Popen(
-        [sys.executable, "-m", "tests.evaluation.studies.parts", str(folder), client, str(began)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stderr=subprocess.DEVNULL,
-    )
     start = time.monotonic()
-    while not (began.exists() and any(folder.glob(parts))) and running.poll() is None:
+    while not (began.exists() and any(folder.glob(parts))) and running.exitcode is None:
         assert time.monotonic() - start < 600
         time.sleep(0.005)
     time.sleep(after)
-    os.kill(running.pid, signal.SIGKILL)  # it isn't waited for yet, so there is one to kill
-    return running.wait()
+    running.kill()
+    running.join()
+    assert running.exitcode is not None
+    return running.exitcode
 
 
 STUDY = """
@@ -81,14 +104,16 @@ def test_interrupted_at_the_terminal(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
-def test_killed_ten_times(tmp_path):
+def test_killed_ten_times(tmp_path, processes):
     """Three times with workers, which end too; the last bits agree, and no row is twice."""
     folder, began = tmp_path / "s", tmp_path / "began"
     moments, ends, counts = random.Random(5), [], []
     for k in range(10):
-        client = "local" if k in (1, 4, 7) else "none"
+        client = "local" if k in (1, 4, 7) else None
         parts = "part-*" if k == 9 else "*"  # at least one of the ten wrote something
-        ends.append(run_and_kill(folder, client, began, moments.uniform(0.0, 1.0), parts))
+        began.unlink(missing_ok=True)
+        running = started(processes, folder, client, began)
+        ends.append(kill(running, folder, began, moments.uniform(0.0, 1.0), parts))
         try:
             counts.append(len(bdp.evaluate.StudyResults.load(folder).frame))
         except bdp.errors.InvalidInput:  # killed before the first part

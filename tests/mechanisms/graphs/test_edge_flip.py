@@ -1,5 +1,6 @@
 """Edge randomized response: law, epsilon and draws by enumeration of all small graphs."""
 
+import functools
 import itertools
 import math
 from fractions import Fraction
@@ -68,6 +69,7 @@ def all_graphs(mechanism) -> list[frozenset[tuple[int, int]]]:
     ]
 
 
+@functools.cache
 def exact_law(mechanism) -> tuple[list[Any], np.ndarray]:
     """All graphs, and Pr[graph z | graph x] in row x and column z, as Fractions."""
     graphs = all_graphs(mechanism)
@@ -80,6 +82,7 @@ def exact_law(mechanism) -> tuple[list[Any], np.ndarray]:
     return graphs, law
 
 
+@functools.cache
 def neighbours_of(mechanism, relation) -> list[tuple[int, int]]:
     """All ordered pairs of neighbours, as numbers of graphs."""
     graphs = all_graphs(mechanism)
