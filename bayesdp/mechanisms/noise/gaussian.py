@@ -35,14 +35,17 @@ def _profile(
 
 def _rho(
     mechanism: AdditiveNoise, *, copies: int = 1, neighbours: Neighbours | None = None
-) -> float:
+) -> float | None:
     """The zCDP parameter of `copies` copies: sensitivity^2 / (2 scale^2) each, rounded up.
 
-    For a truncated law it is that of its pure epsilon, epsilon^2 / 2 (Bun and Steinke 2016).
+    For a truncated law it is that of its pure epsilon, epsilon^2 / 2 (Bun and Steinke 2016); None
+    where an end is open, so that it has none.
     """
     copies = check_at_least_one("copies", copies)
     if mechanism.bounding == "truncated":
         ratio = _profile(mechanism, neighbours=neighbours).pure_epsilon
+        if ratio == math.inf:
+            return None
     else:
         ratio = mechanism.moved(neighbours) / float(mechanism.noise.scale)
     return math.nextafter(copies * ratio * ratio / 2 * (1 + 2.0**-50), math.inf)

@@ -230,6 +230,8 @@ def test_a_wide_truncated_gaussian_costs_far_less_than_its_pure_epsilon():
     half_open = bdp.mechanisms.GaussianMechanism(3.0, 1.0, bounds=(0, None), bounding="truncated")
     assert math.isinf(half_open.epsilon())
     assert half_open.epsilon(1e-6) < 1.75
+    assert half_open.guarantee(delta=1e-6).rho is None  # as its pure epsilon is infinite
+    assert mechanism.guarantee(delta=1e-6).rho == pytest.approx(mechanism.epsilon() ** 2 / 2)
 
 
 def test_known_values():
