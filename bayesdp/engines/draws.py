@@ -75,6 +75,7 @@ def to_inference_data(
     observed_data: Mapping[str, Any],
     constant_data: Mapping[str, Any],
     attrs: Mapping[str, str],
+    log_likelihood: Mapping[str, Any] | None = None,
 ) -> az.InferenceData:
     """Assemble the InferenceData that every fit returns.
 
@@ -87,6 +88,7 @@ def to_inference_data(
         sample_stats=dict(draws.sample_stats),
         observed_data=dict(observed_data),
         constant_data=dict(constant_data),
+        **({"log_likelihood": dict(log_likelihood)} if log_likelihood else {}),
         coords=dict(coords),
         dims=dict(dims),
     )

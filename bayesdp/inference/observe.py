@@ -11,7 +11,6 @@ element by element where there are several, so that nothing discrete is left to 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bayesdp.engines.pymc.sampling import import_pymc
@@ -19,14 +18,14 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.exact_release import is_exact, log_density_of
 from bayesdp.inference.observed_integers import log_sum_of, log_table_of
 from bayesdp.inference.observed_numbers import log_law_of
-from bayesdp.release import Release
+from bayesdp.inference.several import Releases, all_releases
 
 if TYPE_CHECKING:
     import pymc as pm
 
 
 def observe(
-    release: Release | Sequence[Release],
+    release: Releases,
     statistic: Any = "statistic",
     *,
     n: int | None = None,
@@ -36,7 +35,7 @@ def observe(
 
     Parameters
     ----------
-    release : Release, or sequence of them
+    release : Release, or several in a list
         The outputs, and a manifest that says how they were randomised. Several releases must be of
         the same statistic.
     statistic : str, tensor, or distribution
@@ -87,11 +86,7 @@ def observe(
     """
     pymc = import_pymc()
     model = _model(pymc)
-    releases = list(release) if isinstance(release, Sequence) else [release]
-    if not releases or not all(isinstance(each, Release) for each in releases):
-        raise InvalidInput(
-            f"release is a {type(release).__name__}; it must be a bdp.Release, or several in a list"
-        )
+    releases = all_releases(release)
     name = _free(model, name)
     latent = _found(model, statistic)
     whole = latent.dtype.startswith(("int", "uint", "bool"))

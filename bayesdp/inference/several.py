@@ -13,13 +13,13 @@ from bayesdp.release import Part, Release
 Releases = Release | Sequence[Release]
 
 
-def releases_of(given: Releases) -> tuple[Release, ...]:
-    """Return one release or several, as several.
+def all_releases(given: Releases) -> tuple[Release, ...]:
+    """Return one release or several, as several, whatever their groups.
 
     Raises
     ------
     InvalidInput
-        If there is none, one isn't a Release, or they have different groups.
+        If there is none, or one isn't a Release.
     """
     releases = tuple(given) if isinstance(given, Sequence) else (given,)
     if not releases or not all(isinstance(each, Release) for each in releases):
@@ -27,6 +27,18 @@ def releases_of(given: Releases) -> tuple[Release, ...]:
             f"release is a {type(given).__name__}; it must be a bdp.Release, or a list of releases "
             "of the same records"
         )
+    return releases
+
+
+def releases_of(given: Releases) -> tuple[Release, ...]:
+    """Return one release or several of the same groups, as several.
+
+    Raises
+    ------
+    InvalidInput
+        If there is none, one isn't a Release, or they have different groups.
+    """
+    releases = all_releases(given)
     for other in releases[1:]:
         if (other.by is None) != (releases[0].by is None) or other.groups != releases[0].groups:
             raise InvalidInput(

@@ -21,7 +21,7 @@ from bayesdp.core.views import AnswersView, Cell, Floats, NoiseView, view_of
 from bayesdp.engines.stan.gaussian import noisy_numbers
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.observed_integers import integers_of, widest
-from bayesdp.inference.several import Releases, releases_of
+from bayesdp.inference.several import Releases, all_releases
 from bayesdp.release import Part, Release
 
 
@@ -86,7 +86,7 @@ def data(
     >>> made["E"], made["K"], made["x"][[0, -1]].tolist()
     (1, 101, [0, 100])
     """
-    releases = releases_of(release)
+    releases = all_releases(release)
     if not integers and (noises := _real_noises(releases)):
         if len(releases) > 1:
             raise InvalidInput(

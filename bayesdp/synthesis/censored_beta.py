@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, check_flag
 from bayesdp.core.fields import declared
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.censored.beta import CensoredBetaMechanism
@@ -31,6 +31,7 @@ from bayesdp.synthesis.scan import Scan
 
 if TYPE_CHECKING:
     import arviz as az
+    import pymc as pm
 
     from bayesdp.synthesis.censored_chains import Chains
 
@@ -235,6 +236,8 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
         chains: int = 4,
         warmup: int = 1000,
         seed: int | None = None,
+        log_lik: bool = False,
+        **settings: Any,
     ) -> PseudoPosterior | az.InferenceData:
         """Return the law that (phi, lambda) is drawn from, for the curator's eyes only.
 
@@ -249,22 +252,73 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
             For the engines "stan" and "pymc": draws of each chain, after `warmup` of adaptation.
         seed : int, optional
             Seed of the draws; for these engines only.
+        log_lik : bool
+            Whether to return each record's log density too, at every draw; for these engines only.
+        **settings
+            For these engines, those of `fit`: `target_accept`, `max_treedepth`, `initvals` and
+            `cores`, or `adapt_delta`, `max_treedepth`, `metric`, `inits`, `thin` and
+            `parallel_chains`.
 
         Returns
         -------
         PseudoPosterior or InferenceData
-            The latter, with the variables phi and lambda, where the engine is "stan" or "pymc".
+            The latter, with the variables phi and lambda, where the engine is "stan" or "pymc". If
+            asked for, its group log_likelihood has `log_lik`, the weighted log densities after
+            clipping, and `log_lik_noM`, those before, with the dimension "record"; and its
+            constant_data `lipschitz`, the largest |log_lik| of each record over the draws, which is
+            at most the bound that the guarantee takes (Hu, Williams and Savitsky 2025).
+
+        Raises
+        ------
+        InvalidInput
+            If an argument is out of range or the engine has no such setting; the sampler "pymc",
+            whose compiled code stays on the disk, is for released data alone.
         """
         sampling = {"draws": draws, "chains": chains, "warmup": warmup}
-        if self.engine == "grid" and (seed, *sampling.values()) != (None, 1000, 4, 1000):
+        check_flag("log_lik", log_lik)
+        given = (seed, log_lik, settings, *sampling.values())
+        if self.engine == "grid" and given != (None, False, {}, 1000, 4, 1000):
             raise InvalidInput(
-                "draws, chains, warmup and seed are for the engines 'stan' and 'pymc'; the grid's "
-                "law is exact, and pseudo_posterior(y).sample(k, seed) draws from it"
+                "draws, chains, warmup, seed, log_lik and settings are for the engines 'stan' and "
+                "'pymc'; the grid's law is exact, and pseudo_posterior(y).sample(k, seed) draws "
+                "from it"
             )
         statistic = self.tally(y)
         if self.engine == "grid":
             return PseudoPosterior(self.mechanism(None, self.epsilon).posterior(statistic))
-        return self._chains.pseudo_posterior(*self._columns(statistic), sampling, seed)
+        columns = self._columns(statistic)
+        return self._chains.pseudo_posterior(*columns, sampling, seed, log_lik, settings)
+
+    def pymc_model(self, y: Any) -> pm.Model:
+        """Build the clipped model of one copy's (phi, lambda), for the curator's eyes only.
+
+        It holds the confidential records, and whatever is computed from it is confidential.
+
+        Parameters
+        ----------
+        y : array_like or Scan
+            As for `release`.
+        """
+        return self._chains.censored_model(*self._columns(self.tally(y)))
+
+    def stan_code(self) -> str:
+        """Read the text of the Stan program that the engine "stan" samples."""
+        from bayesdp.engines.stan.programs import read_program
+
+        return read_program("censored_beta").code
+
+    def stan_data(self, y: Any, *, log_lik: bool = False) -> dict[str, Any]:
+        """Build the data of the Stan program, for the curator's eyes only: they are confidential.
+
+        Parameters
+        ----------
+        y : array_like or Scan
+            As for `release`.
+        log_lik : bool
+            Whether the program's generated quantities have each record's log density.
+        """
+        check_flag("log_lik", log_lik)
+        return self._chains.stan_data(*self._columns(self.tally(y)), log_lik=log_lik)
 
     def tally(self, records: Any) -> Any:
         """Check the records; with weights attached to them, return a pair."""

@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from bayesdp.engines.draws import Draws, check_sampling, to_inference_data
 from bayesdp.engines.pymc import sampling as pymc
+from bayesdp.engines.settings import check_settings
 from bayesdp.engines.stan import sampling as stan
+from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.censored import synthetic_column
 from bayesdp.mechanisms.censored.posterior import CensoredPosteriorMechanism
 from bayesdp.mechanisms.randomness import random_words
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 PARAMETERS = ("phi", "lambda")
+_MOST_DENSITIES = 50_000_000  # 800 MB of both kinds
 
 
 @dataclass(frozen=True)
@@ -105,36 +109,78 @@ class Chains:
         )
 
     def pseudo_posterior(
-        self, y: Floats, weights: Floats | None, sampling: dict[str, int], seed: int | None
+        self,
+        y: Floats,
+        weights: Floats | None,
+        sampling: dict[str, int],
+        seed: int | None,
+        log_lik: bool,
+        settings: dict[str, Any],
     ) -> az.InferenceData:
-        """Draw phi and lambda, with the sampler's statistics."""
+        """Draw phi and lambda, with the sampler's statistics and, if asked, log densities."""
         checked = check_sampling(seed, **sampling)
+        if "sampler" in settings:
+            raise InvalidInput(
+                "sampler can't be chosen here: PyMC's own keeps compiled code, which holds a "
+                "model's constants, on the disk, and these records are confidential; leave it out"
+            )
+        settings = check_settings(self.engine, settings)
+        if log_lik and (size := checked["draws"] * checked["chains"] * y.size) > _MOST_DENSITIES:
+            raise InvalidInput(
+                f"log_lik asks for {size:,} log densities, one of each record at every draw, more "
+                f"than {_MOST_DENSITIES:,}; take fewer draws or chains"
+            )
         if self.engine == "stan":
             run = partial(self.by_stan, y, weights)
         else:
-            private = censor(
-                self.model(y, "value"),
-                epsilon=self.share,
-                neighbours=self.neighbours,
-                center=self.center,
-                weights=weights,
-            )
-            run = partial(pymc.sample, private, variables=PARAMETERS)
+            run = partial(pymc.sample, self.censored_model(y, weights), variables=PARAMETERS)
         if seed is None:
             checked["seed"] = int(random_words(1)[0])
-        draws = run(**checked)
+        draws = run(**checked, **settings)
         low, high = self.interval
+        constant, densities = {"low": low, "high": high}, {}
+        if log_lik:
+            densities = self.log_densities(draws, y, weights)
+            constant["lipschitz"] = np.abs(densities["log_lik"]).max(axis=(0, 1))
         return to_inference_data(
             draws,
-            dims={},
+            dims={name: ["record"] for name in (*densities, "lipschitz")} if log_lik else {},
             coords={},
             observed_data={},
-            constant_data={"low": low, "high": high},
+            constant_data=constant,
             attrs={"engine": draws.engine, **draws.versions, "privacy": "none: confidential"},
+            log_likelihood=densities,
+        )
+
+    def log_densities(self, draws: Draws, y: Floats, weights: Floats | None) -> dict[str, Floats]:
+        """Each record's weighted log density at every draw, clipped and not: (chain, draw, n)."""
+        phi, lam = (draws.posterior[name][..., None] for name in PARAMETERS)
+        a, b = lam * phi, lam * (1 - phi)
+        whole = (a - 1) * np.log(y) + (b - 1) * np.log1p(-y) - special.betaln(a, b)
+        if weights is not None:
+            whole = whole * weights
+        return {"log_lik": np.clip(whole, *self.interval), "log_lik_noM": whole}
+
+    def censored_model(self, y: Floats, weights: Floats | None) -> pm.Model:
+        """Clip every record's log density in the model of one copy's parameters."""
+        return censor(
+            self.model(y, "value"),
+            epsilon=self.share,
+            neighbours=self.neighbours,
+            center=self.center,
+            weights=weights,
         )
 
     def by_stan(
-        self, y: Floats, weights: Floats | None, *, draws: int, warmup: int, chains: int, seed: int
+        self,
+        y: Floats,
+        weights: Floats | None,
+        *,
+        draws: int,
+        warmup: int,
+        chains: int,
+        seed: int,
+        **settings: Any,
     ) -> Draws:
         """Draw by stan/censored_beta.stan."""
         return stan.sample(
@@ -145,9 +191,12 @@ class Chains:
             warmup=warmup,
             chains=chains,
             seed=seed,
+            **settings,
         )
 
-    def stan_data(self, y: Floats, weights: Floats | None) -> dict[str, Any]:
+    def stan_data(
+        self, y: Floats, weights: Floats | None, *, log_lik: bool = False
+    ) -> dict[str, Any]:
         """Build the data block of stan/censored_beta.stan."""
         low, high = self.interval
         return {
@@ -162,7 +211,7 @@ class Chains:
             "smallest": self.prior_lambda[0],
             "shape": self.prior_lambda[1],
             "largest": self.largest,
-            "log_densities": 0,
+            "log_densities": int(log_lik),
         }
 
     def model(self, y: Floats, variable: str) -> pm.Model:

@@ -47,6 +47,19 @@ def test_groups_and_a_vector_are_in_their_order(grouped_release: bdp.Release):
     assert modes == [3, 50]
 
 
+def test_a_vector_and_groups_may_be_of_the_same_counts(grouped_release: bdp.Release):
+    noisy = M.DiscreteLaplaceMechanism(1.0, 1.0, dimension=3)
+    vector = bdp.Release.of(noisy, outputs=[[20, 70, 0]])
+    made = bdp.stan.data([vector, grouped_release])
+    assert made["E"] == 3
+    part = grouped_release.parts[1]
+    x = made["x"][made["first"][1] - 1 : made["last"][1]]
+    law = M.DiscreteLaplaceMechanism(1.0, 1.0).logp(70, x)
+    for output in part.outputs:
+        law = law + part.mechanism.logp(output, bdp.Count(x, 80))
+    assert made["log_law"][made["first"][1] - 1 : made["last"][1]] == pytest.approx(law, abs=1e-9)
+
+
 def test_answers_of_records_come_once_for_each_pattern_of_all_releases():
     law = M.RandomizedResponseMechanism.of((0.75, 0.9), n=8)
     outputs = [0, 1, 1, 0, 0, 0, 1, 1], [1, 1, 0, 0, 1, 0, 1, 0]

@@ -176,6 +176,57 @@ def test_the_pseudo_posterior_is_drawn_as_it_is_asked_for(engine: str, quick: di
         bdp.synthesizers.CensoredBetaSynthesizer(4.0).pseudo_posterior(Y, seed=1)
 
 
+@pytest.mark.parametrize("weights", [None, BOX], ids=["plain", "weighted"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_records_have_their_log_densities_if_asked(
+    engine: str, weights: Any, quick: dict[str, Any]
+):
+    made = synthesizer(engine, weights=weights, copies=2)
+    idata = made.pseudo_posterior(Y, chains=3, seed=0, log_lik=True, max_treedepth=7)
+    assert quick["max_treedepth"] == 7
+    found = idata.log_likelihood
+    assert found["log_lik"].dims == ("chain", "draw", "record")
+    law = stats.beta(5 * 0.2, 5 * 0.8)  # chain 1
+    weight = 1.0 if weights is None else weights(Y)
+    right = weight * law.logpdf(Y)
+    assert found["log_lik_noM"][1, 0].to_numpy() == pytest.approx(right, rel=1e-9, abs=1e-9)
+    low, high = (idata.constant_data[name].item() for name in ("low", "high"))
+    assert (low, high) == (-1.0, 1.0)
+    clipped = found["log_lik"].to_numpy()
+    assert np.array_equal(clipped, np.clip(found["log_lik_noM"].to_numpy(), low, high))
+    assert np.array_equal(idata.constant_data["lipschitz"], np.abs(clipped).max(axis=(0, 1)))
+    assert "log_likelihood" not in made.pseudo_posterior(Y, chains=3, seed=0).groups()
+    assert made.stan_data(Y, log_lik=True)["log_densities"] == 1
+    data, untouched = made.stan_data(Y), Y.copy()
+    assert (data["n"], data["low"], data["log_densities"]) == (Y.size, -1.0, 0)
+    assert np.array_equal(data["y"], untouched)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_settings_of_the_pseudo_posterior_are_the_engines(engine: str, quick: dict[str, Any]):
+    made, other = synthesizer(engine), {"stan": "target_accept", "pymc": "adapt_delta"}[engine]
+    for wrong in ({other: 0.9}, {"sampler": "pymc"}, {"max_treedepth": 0}, {"nothing": 1}):
+        with pytest.raises(bdp.errors.InvalidInput, match=next(iter(wrong))):
+            made.pseudo_posterior(Y, **wrong)
+    with pytest.raises(bdp.errors.InvalidInput, match="log_lik asks for 80,000,000 log densities"):
+        made.pseudo_posterior(Y, draws=10_000, log_lik=True)
+    with pytest.raises(bdp.errors.InvalidInput, match="log_lik"):
+        made.pseudo_posterior(Y, log_lik=1)  # type: ignore[arg-type]
+    for grid in ({"log_lik": True}, {"target_accept": 0.9}):
+        with pytest.raises(bdp.errors.InvalidInput, match="the grid's law is exact"):
+            bdp.synthesizers.CensoredBetaSynthesizer(4.0).pseudo_posterior(Y, **grid)
+    assert "seed" not in quick
+
+
+def test_its_programs_are_public() -> None:
+    made = synthesizer("grid")
+    assert "#include" not in made.stan_code()
+    assert "beta_lpdf" in made.stan_code()
+    model = made.pymc_model(Y[:20])
+    assert {each.name for each in model.free_RVs} == {"phi", "lambda"}
+    assert "censored_log_likelihood" in model.named_vars
+
+
 @pytest.fixture
 def dataset(tmp_path: Any) -> Any:
     ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/budget.db")
