@@ -55,7 +55,8 @@ def observed(
         copies_too = " and from modips copies" if engine == "pymc" else ""
         raise InvalidInput(
             f"engine is {quoted(engine)}, which samples from noise on real numbers{copies_too}, "
-            f"but this release is by {quoted(mechanism.name)}; use engine='exact'"
+            f"but this release is by {quoted(mechanism.name)}; "
+            "use bdp.GaussianModel with engine='exact'"
         )
     sums = statistic == "sum"
     if (copies := view_of(mechanism, NormalCopiesView)) is not None:
@@ -69,7 +70,7 @@ def observed(
         if not known and np.any(at_bound):
             raise InvalidInput(
                 "engine is 'pymc', but a copy has all its records at a bound, for either of two "
-                "reasons, which NUTS doesn't sum over; use engine='exact'"
+                "reasons, which NUTS doesn't sum over; use bdp.GaussianModel with engine='exact'"
             )
         return Observed(part, size, False, means, variances)
     noise = view_of(mechanism, NoiseView)
@@ -78,6 +79,6 @@ def observed(
     if sums and not known:
         raise InvalidInput(
             f"engine is {quoted(engine)}, but the sum of squares was kept in a range, which ties "
-            "the mean to the variance; use engine='exact'"
+            "the mean to the variance; use bdp.GaussianModel with engine='exact'"
         )
     return Observed(part, size, sums, means, variances)

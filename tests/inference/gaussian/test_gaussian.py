@@ -349,5 +349,5 @@ def test_nuts_agrees_with_the_exact_engine(case):
 def test_nuts_refuses_integers_and_conjugate_draws():
     model = bdp.GaussianModel(sd=1.0, statistic="sum")
     whole = bdp.Release.of(bdp.mechanisms.DiscreteLaplaceMechanism(2.0, 1.0, REPLACE, n=5), [3])
-    with pytest.raises(bdp.errors.InvalidInput, match="by 'discrete_laplace'; use engine='exact'"):
+    with pytest.raises(bdp.errors.InvalidInput, match="by 'discrete_laplace'; use bdp"):
         model.fit(whole, engine="pymc")

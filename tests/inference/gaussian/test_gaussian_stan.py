@@ -174,7 +174,7 @@ def test_what_stan_does_not_read_is_said_before_anything_is_compiled():
         whole = bdp.Release.of(bdp.mechanisms.DiscreteLaplaceMechanism(2.0, 1.0, REPLACE, n=5), [3])
     for model, release, message in (
         (KNOWN, copied, "use engine='pymc', which reads them too"),
-        (of_sums(KNOWN), whole, "by 'discrete_laplace'; use engine='exact'"),
+        (of_sums(KNOWN), whole, "by 'discrete_laplace'; use bdp"),
         (KNOWN, [means(), means()], "takes one release at a time"),
         (
             of_sums(UNKNOWN),
