@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesdp.checks import check_flag
 from bayesdp.core.views import AnswersView, Cell, Floats, NoiseView, view_of
 from bayesdp.engines.stan.gaussian import noisy_numbers
 from bayesdp.errors import InvalidInput
@@ -87,6 +88,8 @@ def data(
     (1, 101, [0, 100])
     """
     releases = all_releases(release)
+    if integers is not None:
+        check_flag("integers", integers)
     if not integers and (noises := _real_noises(releases)):
         if len(releases) > 1:
             raise InvalidInput(

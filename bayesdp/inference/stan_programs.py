@@ -10,7 +10,7 @@ from bayesdp._version import __version__
 from bayesdp.engines.draws import check_sampling, to_inference_data
 from bayesdp.engines.settings import check_settings
 from bayesdp.engines.stan.programs import Program, with_includes
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, kind_of
 from bayesdp.inference.verdict import verdict_on
 
 if TYPE_CHECKING:
@@ -77,6 +77,11 @@ def sample(
     from bayesdp.engines.stan import sampling
 
     program = Program("program", with_includes(code))
+    if not isinstance(data, Mapping):
+        raise InvalidInput(
+            f"data is {kind_of(data)}; it must map the names of the data block to their values"
+        )
+    given = check_settings("stan", settings)
     sizes = check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
     names = program.parameters if variables is None else variables
     if not names:
@@ -87,13 +92,13 @@ def sample(
         variables=names,
         progress=progress,
         **sizes,
-        **check_settings("stan", settings),
+        **given,
     )
     attrs = {
         "bayesdp_version": __version__,
         "engine": drawn.engine,
         "engine_versions": json.dumps(dict(drawn.versions)),
-        "engine_settings": json.dumps(settings),
+        **({"engine_settings": json.dumps(given)} if given else {}),
         "verdict": verdict_on(drawn),
     }
     return to_inference_data(

@@ -1,5 +1,6 @@
 """Stan's functions for users' own programs, against the mechanisms' laws in Python."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -167,6 +168,7 @@ def test_a_programs_posterior_is_that_of_the_model(grouped_release: bdp.Release)
         seed=4,
         progress=False,
         adapt_delta=0.9,
+        inits={"p": np.full(3, 0.5)},
         coords={"group": list(grouped_release.groups)},
         dims={"p": ["group"]},
     )
@@ -178,7 +180,8 @@ def test_a_programs_posterior_is_that_of_the_model(grouped_release: bdp.Release)
         # 5.2 standard errors: a false alarm has probability 6e-7 over the three groups
         assert abs(p.mean() - right) < 5.2 * float(az.mcse({"p": p})["p"])
     assert idata.attrs["engine"] == "stan"
-    assert idata.attrs["engine_settings"] == '{"adapt_delta": 0.9}'
+    settings = {"adapt_delta": 0.9, "inits": {"p": [0.5, 0.5, 0.5]}}
+    assert json.loads(idata.attrs["engine_settings"]) == settings
     assert idata.attrs["verdict"].startswith("no problem found")
 
 
@@ -187,6 +190,7 @@ def test_what_is_refused() -> None:
         ({"code": 3}, "code is an int"),
         ({"code": "#include other.stan"}, "the program has the line"),
         ({"code": "model {}"}, "the program has no parameters"),
+        ({"data": [3]}, "data is a list; it must map"),
         ({"target_accept": 0.9}, "target_accept is a setting of engine='pymc'"),
         ({"draws": 0}, "draws"),
         ({"seed": -1}, "seed"),

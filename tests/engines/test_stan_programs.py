@@ -41,6 +41,25 @@ def test_includes_are_resolved() -> None:
     assert (shipped("stan") / "include" / "latent_count.stanfunctions").is_file()
 
 
+def test_parameters_are_read_in_every_form_of_declaration() -> None:
+    code = """
+    data { int n; }
+    transformed data { real unseen = 1; }
+    parameters {  // vector[2] commented;
+      real a, b;
+      array[n, 2] vector<lower=fmin(0, max([1, 2])), upper=(n > 1 ? 2 : 3)>[n] c, d;
+      vector<offset=a, multiplier=b>[n] e; /* real f; */ simplex[n] g
+      ;
+    }
+    transformed parameters { real h = a; }
+    """
+    program = stan_programs.Program("some", code)
+    assert program.parameters == ("a", "b", "c", "d", "e", "g")
+    for name in ("binomial", "gaussian", "hierarchical_gaussian", "censored_beta", "poisson"):
+        assert stan_programs.read_program(name).parameters
+    assert stan_programs.Program("some", "model {}").parameters == ()
+
+
 def test_includes_nest_but_not_in_circles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_programs(
         tmp_path / "stan",

@@ -95,6 +95,8 @@ def test_integers_may_have_real_noise():
     law = np.array([2 * noisy.logp(10.25, x) for x in made["x"]])
     assert made["log_law"] == pytest.approx(law, abs=1e-9)
     assert made["x"][np.argmax(made["log_law"])] == 10
+    with pytest.raises(InvalidInput, match="integers is 'no'"):
+        bdp.stan.data(bdp.Release.of(noisy, outputs=[10.25]), integers="no")  # type: ignore[arg-type]
 
 
 def test_what_has_no_integers_is_refused():

@@ -34,6 +34,9 @@ _BUILDING = "building-"
 _STALE_SECONDS = 24 * 3600
 _INCLUDE = re.compile(r"""^[ \t]*#include[ \t]+[<"]?([^<>"\s]+)[>"]?[ \t]*$""", re.MULTILINE)
 
+_BRACKETS = re.compile(r"\[[^][]*\]|\([^()]*\)|<[^<>]*>")
+"""Sizes, bounds and transforms of a declaration."""
+
 
 @dataclass(frozen=True)
 class Program:
@@ -60,7 +63,13 @@ class Program:
         """Names of the parameters, in the order of their block."""
         text = re.sub(r"//[^\n]*|/\*.*?\*/", "", self.code, flags=re.DOTALL)
         block = re.search(r"(?<!transformed )\bparameters\s*\{(.*?)\}", text, re.DOTALL)
-        return tuple(re.findall(r"(\w+)\s*;", block[1])) if block else ()
+        names = []
+        for declaration in block[1].split(";") if block else ():
+            left = before = declaration
+            while (left := _BRACKETS.sub(" ", left)) != before:  # innermost first
+                before = left
+            names += [words[-1] for each in left.split(",") if (words := each.split())]
+        return tuple(names)
 
 
 def read_program(name: str) -> Program:
