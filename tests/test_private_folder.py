@@ -23,6 +23,7 @@ PROGRAM = """
 import signal, sys, time
 from bayesdp.private_folder import private_folder
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by what runs in background
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and this by what nohup starts
 with private_folder() as folder:
     (folder / "inner").mkdir()
     (folder / "inner" / "records").write_text("confidential")
