@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.core.views import CountView, NoiseView, view_of
+from bayesdp.engines.stan.rows import ends_of_rows
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
 from bayesdp.release import Part
@@ -68,12 +69,11 @@ class Cells:
 
 def in_one_row(cells: Sequence[Cells]) -> dict[str, Any]:
     """Concatenate the cells of G groups for a Stan program, which counts from 1."""
-    last = np.cumsum([each.successes.size for each in cells])
+    ends = ends_of_rows([each.successes.size for each in cells])
     return {
         "G": len(cells),
-        "K": int(last[-1]),
-        "first": np.concatenate([[1], last[:-1] + 1]),
-        "last": last,
+        "K": int(ends["last"][-1]),
+        **ends,
         "log_weight": np.concatenate([each.log_likelihood_weight for each in cells]),
         "successes": np.concatenate([each.successes for each in cells]),
         "failures": np.concatenate([each.failures for each in cells]),

@@ -11,6 +11,7 @@ import numpy as np
 from bayesdp._version import __version__
 from bayesdp.engines.convergence import verdict
 from bayesdp.engines.draws import Draws, to_inference_data
+from bayesdp.inference.several import Releases, releases_of
 from bayesdp.release import Release
 from bayesdp.release.manifest import MechanismEntry
 
@@ -112,6 +113,12 @@ def group_coordinate(release: Release) -> list[Any]:
     if len({type(label) for label in labels}) == 1 and not isinstance(labels[0], bool):
         return list(labels)
     return [str(label) for label in labels]
+
+
+def groups_of(releases: Releases) -> list[Any] | None:
+    """Return the coordinate of a model's groups, or None where its releases have none."""
+    first = releases_of(releases)[0]
+    return None if first.by is None else group_coordinate(first)
 
 
 def _public_parameters(release: Release, suffix: str = "") -> dict[str, Any]:

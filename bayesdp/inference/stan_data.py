@@ -20,6 +20,7 @@ import numpy as np
 from bayesdp.checks import check_flag
 from bayesdp.core.views import AnswersView, Cell, Floats, NoiseView, view_of
 from bayesdp.engines.stan.gaussian import noisy_numbers
+from bayesdp.engines.stan.rows import ends_of_rows
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.observed_integers import integers_of, widest
 from bayesdp.inference.several import Releases, all_releases
@@ -102,12 +103,11 @@ def data(
     rows, _ = integers_of([each.parts for each in releases], n, alike=alike)
     values, table = widest(rows, [(-math.inf, math.inf)] * len(rows))
     possible = np.isfinite(table.T)
-    last = np.cumsum(possible.sum(axis=1))
+    ends = ends_of_rows(possible.sum(axis=1))
     return {
         "E": len(rows),
-        "K": int(last[-1]),
-        "first": np.concatenate([[1], last[:-1] + 1]),
-        "last": last,
+        "K": int(ends["last"][-1]),
+        **ends,
         "x": values.T[possible],
         "log_law": table.T[possible],
         "weight": np.array([row[0].weight for row in rows]),

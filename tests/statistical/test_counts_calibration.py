@@ -10,6 +10,7 @@ from scipy import stats
 
 import bayesdp as bdp
 from tests.conftest import require_pystan
+from tests.inference.counts.test_hierarchical_binomial import simulated
 
 KEPT, BINS = 99, 10  # draws a replicate, so that ranks are 0..99
 FALSE_ALARM = 1e-6
@@ -192,17 +193,10 @@ def test_pooled_proportions_by_nuts(engine):
         require_pystan()
     rng, found, c = np.random.default_rng(6), [], 8.0
     model = bdp.models.HierarchicalBinomialModel((2.0, 2.0), concentration=c)
-    synthesizer = bdp.BetaBinomialSynthesizer(epsilon=3.0, copies=2)
     for i in range(60):
-        m, share = rng.beta(2, 2), rng.random()
-        kappa = c * share / (1 - share)
-        p = rng.beta(m * kappa, (1 - m) * kappa, size=4)
-        counts = {g: bdp.Count(int(rng.binomial(20, each)), 20) for g, each in enumerate(p)}
-        with bdp.reproducible(i):
-            release = synthesizer.release(counts)
+        m, sd, p, release = simulated(rng, c, i)
         options = {"draws": 5 * KEPT, "chains": 1, "warmup": 400, "seed": i}
         drawn = model.fit(release, engine=engine, **options).posterior
-        sd = np.sqrt(m * (1 - m) / (kappa + 1))
         truths = {"mean": np.array(m), "sd": np.array(sd), "p": p}
         found.append(np.concatenate([np.ravel(ranks(drawn[k], v)) for k, v in truths.items()]))
     assert smallest(np.array(found)[:, :3]) > FALSE_ALARM

@@ -9,6 +9,7 @@ import numpy as np
 
 from bayesdp.core.views import Cell, Floats, NoiseView, view_of
 from bayesdp.engines.observed_normals import Observed
+from bayesdp.engines.stan.rows import ends_of_rows
 from bayesdp.mechanisms.noise.reach import range_of
 
 
@@ -73,12 +74,11 @@ def noisy_numbers(cells: Sequence[Cell], versions: Sequence[Floats]) -> dict[str
         for side in (0, 1)
     )
     between = [z[~(a | b)] for z, a, b in zip(versions, at_low, at_high, strict=True)]
-    last = np.cumsum([z.size for z in between])
+    rows = ends_of_rows([z.size for z in between])
     return {
         "N": len(cells),
-        "K": int(last[-1]),
-        "first": np.concatenate([[1], last[:-1] + 1]),
-        "last": last,
+        "K": int(rows["last"][-1]),
+        **rows,
         "z": np.concatenate(between),
         "scale": [float(cell.scale) for cell in cells],
         "laplace": [int(cell.noise.laplace) for cell in cells],

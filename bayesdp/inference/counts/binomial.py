@@ -35,7 +35,7 @@ from bayesdp.inference.counts.binomial_weights import (
     weighted_cells,
 )
 from bayesdp.inference.predictive_statistics import Statistic
-from bayesdp.inference.result import group_coordinate
+from bayesdp.inference.result import groups_of
 from bayesdp.inference.several import (
     Releases,
     agreed_size,
@@ -209,9 +209,7 @@ class BinomialModel(Model):
         """Build the model as a pm.Model, the latent counts summed out."""
         from bayesdp.engines.pymc.programs import binomial
 
-        first = releases_of(release)[0]
-        groups = None if first.by is None else group_coordinate(first)
-        return binomial(self.cells(release), self.prior, groups)
+        return binomial(self.cells(release), self.prior, groups_of(release))
 
     def stan_data(self, release: Releases) -> dict[str, Any]:
         """Build the data of the Stan program `binomial`."""

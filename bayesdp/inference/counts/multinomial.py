@@ -32,7 +32,7 @@ from bayesdp.inference.counts import multinomial_engines as ways
 from bayesdp.inference.counts import predictive
 from bayesdp.inference.evidence_ways import Answer
 from bayesdp.inference.predictive_statistics import Statistic
-from bayesdp.inference.result import group_coordinate
+from bayesdp.inference.result import groups_of
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.inference.sizes import check_said_once, sizes_of_prior
 from bayesdp.release import Part, Release
@@ -239,10 +239,8 @@ class MultinomialModel(Model):
         from bayesdp.engines.pymc.multinomial import multinomial_response
 
         seen = ways.responses_summed_out("pymc", self.read(release), self.prior)
-        first = releases_of(release)[0]
-        groups = None if first.by is None else group_coordinate(first)
         counts, columns = [each.counts for each in seen], [each.columns for each in seen]
-        return multinomial_response(counts, columns, self.prior, groups)
+        return multinomial_response(counts, columns, self.prior, groups_of(release))
 
     def stan_data(self, release: Releases) -> dict[str, Any]:
         """Build the data of the Stan program `multinomial_response`, from randomized responses.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bayesdp.core.views import AnswersView, view_of
 from bayesdp.engines.count_vectors import CountPosterior, Factored
 from bayesdp.engines.draws import Draws
+from bayesdp.engines.stan.rows import ends_of_rows
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.counts import multinomial_release as law
 from bayesdp.inference.counts.multinomial_response import Responses, listed_binary, responses
@@ -237,13 +238,12 @@ def responses_summed_out(engine: str, parts: Parts, prior: Prior) -> list[Respon
 
 def response_data(seen: Sequence[Responses], prior: Prior) -> dict[str, Any]:
     """Build the data of the Stan program `multinomial_response`."""
-    last = np.cumsum([each.counts.size for each in seen])
+    ends = ends_of_rows([each.counts.size for each in seen])
     return {
         "G": len(seen),
         "k": len(prior),
-        "P": int(last[-1]),
-        "first": np.concatenate([[1], last[:-1] + 1]),
-        "last": last,
+        "P": int(ends["last"][-1]),
+        **ends,
         "counts": np.concatenate([each.counts for each in seen]),
         "chances": np.concatenate([each.columns.T for each in seen]),
         "alpha": np.array(prior),

@@ -23,13 +23,14 @@ from scipy import special
 
 from bayesdp.checks import check_at_least_one, is_number, keep
 from bayesdp.engines.draws import Draws
+from bayesdp.engines.stan.rows import ends_of_rows
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Run
 from bayesdp.inference.conflict import Noise, noise_from
 from bayesdp.inference.counts import poisson_release, predictive
 from bayesdp.inference.counts.poisson_release import Known
 from bayesdp.inference.predictive_statistics import Statistic
-from bayesdp.inference.result import group_coordinate
+from bayesdp.inference.result import groups_of
 from bayesdp.inference.several import Releases, parts_of, releases_of
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
 from bayesdp.release import Part, Release
@@ -198,9 +199,8 @@ class PoissonModel(Model):
         """
         from bayesdp.engines.pymc.programs import poisson
 
-        known, first = self._untied(release), releases_of(release)[0]
-        groups = None if first.by is None else group_coordinate(first)
-        return poisson(self._data(known), groups, known[0].areas)
+        known = self._untied(release)
+        return poisson(self._data(known), groups_of(release), known[0].areas)
 
     def stan_data(self, release: Releases) -> dict[str, Any]:
         """Build the data of the Stan program `poisson`.
@@ -223,18 +223,18 @@ class PoissonModel(Model):
     def _data(self, known: Sequence[Known]) -> dict[str, Any]:
         cells = [cell for each in known for cell in poisson_release.cells_of(each)]
         shape = len(known), len(known[0].areas)
-        last = np.cumsum([events.size for events, _ in cells])
-        if last[-1] > _MOST_CELLS:
+        ends = ends_of_rows([events.size for events, _ in cells])
+        many = int(ends["last"][-1])
+        if many > _MOST_CELLS:
             raise InvalidInput(
-                f"the programs of PyMC and Stan would sum over {last[-1]:,} counts of the areas at "
+                f"the programs of PyMC and Stan would sum over {many:,} counts of the areas at "
                 f"every step, more than {_MOST_CELLS:,}; use engine='exact'"
             )
         return {
             "G": shape[0],
             "A": shape[1],
-            "K": int(last[-1]),
-            "first": np.concatenate([[1], last[:-1] + 1]).reshape(shape),
-            "last": last.reshape(shape),
+            "K": many,
+            **{name: each.reshape(shape) for name, each in ends.items()},
             "log_weight": np.concatenate([log_weight for _, log_weight in cells]),
             "events": np.concatenate([events for events, _ in cells]),
             "expected": np.stack([each.expected for each in known]),

@@ -48,7 +48,7 @@ from bayesdp.inference.gaussian.release import (
     told_shares,
 )
 from bayesdp.inference.predictive_statistics import Statistic
-from bayesdp.inference.result import group_coordinate
+from bayesdp.inference.result import groups_of
 from bayesdp.inference.several import Releases, agreed_size, only_one, parts_of, releases_of
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.release import Part, Release
@@ -241,8 +241,8 @@ class GaussianModel(Model):
         """
         from bayesdp.engines.pymc.gaussian import gaussian
 
-        groups = None if (first := releases_of(release)[0]).by is None else group_coordinate(first)
-        return gaussian(self._observed(release, "pymc"), self.sd, self.prior, groups)
+        parts = self._observed(release, "pymc")
+        return gaussian(parts, self.sd, self.prior, groups_of(release))
 
     def stan_data(self, release: Releases) -> dict[str, Any]:
         """Build the data of the Stan program `gaussian`, with the statistic as a latent variable.

@@ -14,7 +14,7 @@ from bayesdp.release import Part, Release
 
 
 def all_observed(
-    release: Release, sd: float | None, n: int | None, statistic: str, engine: str = "pymc"
+    release: Release, sd: float | None, n: int | None, statistic: str, engine: str
 ) -> list[Observed]:
     """Check and describe all parts of a release; see `observed`, whose engine this names."""
     known = sd is not None

@@ -162,20 +162,24 @@ def test_the_posterior_is_that_of_quadrature(outputs, prior, c):
     assert idata.posterior["mean"].dims == ("chain", "draw")
 
 
+def simulated(rng, c, seed):
+    """Mean, sd and proportions of four groups from a prior's population, and a release of them."""
+    m, share = rng.beta(2, 2), rng.random()
+    kappa = c * share / (1 - share)
+    p = rng.beta(m * kappa, (1 - m) * kappa, size=4)
+    counts = {g: bdp.Count(int(rng.binomial(20, each)), 20) for g, each in enumerate(p)}
+    with bdp.reproducible(seed):
+        release = bdp.BetaBinomialSynthesizer(epsilon=3.0, copies=2).release(counts)
+    return m, math.sqrt(m * (1 - m) / (kappa + 1)), p, release
+
+
 def test_it_is_calibrated():
     """Ranks of the truth among the draws are uniform, over the prior and releases."""
     rng, ranks, c = np.random.default_rng(6), [], 8.0
     model = bdp.models.HierarchicalBinomialModel((2.0, 2.0), concentration=c)
-    synthesizer = bdp.BetaBinomialSynthesizer(epsilon=3.0, copies=2)
     for i in range(300):
-        m, share = rng.beta(2, 2), rng.random()
-        kappa = c * share / (1 - share)
-        p = rng.beta(m * kappa, (1 - m) * kappa, size=4)
-        counts = {g: bdp.Count(int(rng.binomial(20, each)), 20) for g, each in enumerate(p)}
-        with bdp.reproducible(i):
-            release = synthesizer.release(counts)
+        m, sd, p, release = simulated(rng, c, i)
         drawn = model.fit(release, draws=396, chains=1, warmup=150, seed=i).posterior
-        sd = math.sqrt(m * (1 - m) / (kappa + 1))
         thin = {"draw": slice(None, None, 4)}
         truths = {"mean": m, "sd": sd, "p": p[0]}
         values = {name: drawn[name].isel(thin).to_numpy() for name in truths}
