@@ -190,7 +190,9 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
                 f"variable is {quoted(variable)}, a parameter's name; choose another"
             )
         records, weights = self._columns(tallies[None])
-        return self._chains.release(records, weights, self.size, variable, ledger)
+        from bayesdp.synthesis.censored_beta_law import release_by_chains
+
+        return release_by_chains(self._chains, records, weights, self.size, variable, ledger)
 
     def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Any]:
         """Check all records, in memory or sorted on disk."""
@@ -225,7 +227,8 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
             Not needed: the guarantee is the same for any number of records.
         """
         if self.engine != "grid":
-            return self._chains.mechanism(1, 1, "value").guarantee(copies=self.copies)
+            columns = (("value", "number"),)
+            return self._chains.mechanism(1, 1, columns).guarantee(copies=self.copies)
         return self.promise({None: None})
 
     def pseudo_posterior(
@@ -349,15 +352,8 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
 
     @property
     def _chains(self) -> Chains:
+        from bayesdp.synthesis.censored_beta_law import BetaLaw
         from bayesdp.synthesis.censored_chains import Chains
 
-        return Chains(
-            self.engine,
-            self.epsilon,
-            self.copies,
-            self.neighbours,
-            self.center,
-            self.prior_phi,
-            self.prior_lambda,
-            self.largest,
-        )
+        law = BetaLaw(self.prior_phi, self.prior_lambda, self.largest)
+        return Chains(self.engine, self.epsilon, self.copies, self.neighbours, self.center, law)

@@ -137,6 +137,7 @@ def censored_engines() -> None:
     n = 2000, 2 chains of 1000 + 1000 draws by PyStan, its parsing of draws included.
     """
     from bayesdp.engines.stan.programs import read_program
+    from bayesdp.synthesis.censored_beta_law import BetaLaw
     from bayesdp.synthesis.censored_chains import Chains
 
     if importlib.util.find_spec("stan") is None:
@@ -144,7 +145,7 @@ def censored_engines() -> None:
         return
     y = special.betaincinv(0.5, 3, (np.arange(2000) + 0.5) / 2000)
     ones = [1.0] * y.size
-    chains = Chains("stan", 4.0, 1, "add_remove", 0.0, (1.0, 1.0), (0.1, 1.5), 1000.0)
+    chains = Chains("stan", 4.0, 1, "add_remove", 0.0, BetaLaw((1.0, 1.0), (0.1, 1.5), 1000.0))
     code = read_program("censored_beta").code
     with tempfile.TemporaryDirectory() as cache:
         theirs = {"n": y.size, "outcome": y.tolist(), "alpha": ones, "M": 2.0}

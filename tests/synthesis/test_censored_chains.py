@@ -11,7 +11,8 @@ import bayesdp as bdp
 from bayesdp.engines.draws import Draws, import_arviz
 from bayesdp.engines.pymc import sampling as pymc
 from bayesdp.engines.stan import sampling as stan
-from bayesdp.synthesis import censored_chains, posterior
+from bayesdp.synthesis import posterior
+from bayesdp.synthesis.censored_beta_law import BetaLaw
 from bayesdp.synthesis.censored_chains import Chains
 from tests.conftest import require_pystan
 
@@ -90,7 +91,7 @@ def test_a_release_end_to_end(engine: str, tmp_path: Any):
 
 def run_program(y: np.ndarray, weights: Any, interval: tuple[float, float]) -> Draws:
     """Few draws under a wide prior, every record's log density among them."""
-    chains = Chains("stan", 1.0, 1, "add_remove", 0.0, (0.7, 0.8), (0.1, 0.3), 50.0)
+    chains = Chains("stan", 1.0, 1, "add_remove", 0.0, BetaLaw((0.7, 0.8), (0.1, 0.3), 50.0))
     data = chains.stan_data(y, weights)
     data |= {"low": interval[0], "high": interval[1], "log_densities": 1}
     names = ["phi", "lambda", "log_density", "log_lik"]
@@ -283,4 +284,4 @@ def test_bad_input_is_refused_and_nothing_is_spent(engine, data, options, messag
 
 
 def test_the_parameters_are_those_of_the_program():
-    assert censored_chains.PARAMETERS == ("phi", "lambda")
+    assert BetaLaw.parameters == ("phi", "lambda")

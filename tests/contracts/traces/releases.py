@@ -266,9 +266,10 @@ CHAINS: dict[str, Callable[[Records], None]] = {
 def endless_stan(r: Records) -> None:
     """Chains that are to be killed; the records' file is there while they run."""
     from bayesdp.engines.stan import sampling as stan
+    from bayesdp.synthesis.censored_beta_law import BetaLaw
     from bayesdp.synthesis.censored_chains import Chains
 
-    chains = Chains("stan", 4.0, 1, "add_remove", 0.0, (1.0, 1.0), (0.1, 1.5), 1000.0)
+    chains = Chains("stan", 4.0, 1, "add_remove", 0.0, BetaLaw((1.0, 1.0), (0.1, 1.5), 1000.0))
     data = chains.stan_data(r.unit, r.weights)
     stan.sample("censored_beta", data, variables=["phi"], draws=10**7, warmup=10**7, seed=0)
 

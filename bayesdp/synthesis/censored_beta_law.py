@@ -1,0 +1,117 @@
+r"""The law of the censored beta posterior, as programs of PyMC and Stan.
+
+It is the grid engine's without a grid: phi ~ Beta(p, q), lambda ~ Pareto(smallest, shape) cut off
+at `largest`, and records that are Beta(lambda phi, lambda (1 - phi)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from bayesdp.engines.pymc.sampling import import_pymc
+from bayesdp.engines.stan import sampling as stan
+from bayesdp.mechanisms.censored import synthetic_column
+from bayesdp.privacy.ledger import DatasetLedger
+from bayesdp.release import Release
+from bayesdp.synthesis.censored_chains import Chains
+from bayesdp.synthesis.posterior import PosteriorSynthesizer
+from bayesdp.synthesis.publish import pay_then_draw
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class BetaLaw:
+    """Law of records in (0, 1), whose parameters are phi and lambda.
+
+    Parameters
+    ----------
+    prior_phi, prior_lambda, largest
+        As for `CensoredBetaSynthesizer`.
+    """
+
+    prior_phi: tuple[float, float]
+    prior_lambda: tuple[float, float]
+    largest: float
+
+    program: ClassVar[str] = "censored_beta"
+    discrete: ClassVar[bool] = False
+    parameters: ClassVar[tuple[str, ...]] = ("phi", "lambda")
+
+    def count(self, records: Floats) -> int:
+        """The number of records."""
+        return records.size
+
+    def model(self, records: Floats, variable: str) -> pm.Model:
+        """Build the model in which the records are observed under a name."""
+        pymc = import_pymc()
+        smallest, shape = self.prior_lambda
+        with pymc.Model() as model:
+            phi = pymc.Beta("phi", *self.prior_phi)
+            pareto = pymc.Pareto.dist(shape, smallest)
+            lam = pymc.Truncated("lambda", pareto, lower=smallest, upper=self.largest)
+            pymc.Beta(variable, lam * phi, lam * (1 - phi), observed=records)
+        return model
+
+    def stan_data(self, records: Floats) -> dict[str, Any]:
+        """Build the part of the Stan program's data that depends on the law."""
+        return {
+            "y": records,
+            "phi_a": self.prior_phi[0],
+            "phi_b": self.prior_phi[1],
+            "smallest": self.prior_lambda[0],
+            "shape": self.prior_lambda[1],
+            "largest": self.largest,
+        }
+
+    def from_stan(self, drawn: Mapping[str, Floats]) -> dict[str, Floats]:
+        """Return Stan's draws, whose shapes are those of the PyMC model."""
+        return dict(drawn)
+
+    def log_density(self, drawn: Mapping[str, Floats], records: Floats) -> Floats:
+        """Each record's log density at draws: (chains, draws, n)."""
+        phi, lam = (drawn[name][..., None] for name in self.parameters)
+        a, b = lam * phi, lam * (1 - phi)
+        inside = (a - 1) * np.log(records) + (b - 1) * np.log1p(-records)
+        return np.asarray(inside - special.betaln(a, b))
+
+
+def release_by_chains(
+    chains: Chains,
+    records: Floats,
+    weights: Floats | None,
+    size: int,
+    variable: str,
+    ledger: DatasetLedger | None,
+) -> Release:
+    """Draw each copy's parameters, the last state of its own chain, and records given them."""
+    if chains.engine == "pymc":
+        return PosteriorSynthesizer(
+            chains.law.model(records, variable),
+            chains.epsilon,
+            chains.copies,
+            chains.neighbours,
+            chains.center,
+            weights,
+            size=size,
+        ).release(ledger=ledger)
+    mechanism = chains.mechanism(records.size, size, ((variable, "number"),))
+    stan.compile_program(chains.law.program)  # what can fail does so before anything is spent
+
+    def draw() -> dict[None, list[Any]]:
+        points = chains.points(records, weights)
+        phi, lam = (np.array([point[name] for point in points]) for name in BetaLaw.parameters)
+        return {None: synthetic_column.draw(phi, lam, size)[:, :, None].tolist()}
+
+    return pay_then_draw(
+        {None: mechanism}, draw, copies=chains.copies, variable="record", ledger=ledger
+    )
