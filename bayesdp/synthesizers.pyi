@@ -6,6 +6,9 @@ from .mechanisms.modips.sequential.steps import NumericColumns as NumericColumns
 from .papers.hu.comparators import HuComparators as HuComparators
 from .synthesis.beta_binomial import BetaBinomialSynthesizer as BetaBinomialSynthesizer
 from .synthesis.censored_beta import CensoredBetaSynthesizer as CensoredBetaSynthesizer
+from .synthesis.censored_regression import (
+    CensoredRegressionSynthesizer as CensoredRegressionSynthesizer,
+)
 from .synthesis.dirichlet_multinomial import (
     DirichletMultinomialSynthesizer as DirichletMultinomialSynthesizer,
 )

@@ -14,8 +14,9 @@
  */
 functions {
   /** Log density of every record. */
-  vector log_densities_of(int family, vector y, data vector log_y, data array[] int count,
-                          data vector log_factorial, matrix eta, real sigma) {
+  vector log_densities_of(int family, data vector y, data vector log_y,
+                          data vector log_factorial, data array[] int category, matrix eta,
+                          real sigma) {
     int n = rows(eta);
     vector[n] mean = col(eta, 1);
     vector[n] density;
@@ -35,12 +36,17 @@ functions {
       density = lgamma(y + shape) - lgamma(shape) - log_factorial
                 + shape * (log(shape) - log_sum) + y .* (mean - log_sum);
     } else {
-      int J = cols(eta);
       for (i in 1:n) {
-        density[i] = log_softmax(append_row(0, eta[i]'))[count[i]];
+        density[i] = log_softmax(append_row(0, eta[i]'))[category[i]];
       }
     }
     return density;
+  }
+
+  /** Weighted log densities: a weight of 0 leaves a record out, also where it is impossible. */
+  vector weighted_by(data vector weight, vector density) {
+    vector[size(density)] finite = fmax(density, -1e300);
+    return size(weight) ? weight .* finite : finite;
   }
 }
 data {
@@ -73,17 +79,11 @@ parameters {
   matrix[K, J] slope;
   vector<lower=0>[has_sigma] sigma;
 }
-transformed parameters {
-  // A weight of 0 leaves a record out, also where it is impossible; and what is no number is low.
-  vector[n] density = log_densities_of(family, y, log_y, category, log_factorial,
-                                       rep_matrix(intercept', n) + x * slope,
-                                       has_sigma ? sigma[1] : 1);
-  density = fmax(density, -1e300);
-  if (weighted) {
-    density = weight .* density;
-  }
-}
 model {
+  matrix[n, J] eta = rep_matrix(intercept', n) + x * slope;
+  vector[n] density = weighted_by(weight, log_densities_of(family, y, log_y, log_factorial,
+                                                           category, eta,
+                                                           has_sigma ? sigma[1] : 1));
   intercept ~ normal(intercept_mean, intercept_sd);
   for (j in 1:J) {
     slope[, j] ~ normal(0, slope_sd);
@@ -95,7 +95,9 @@ generated quantities {
   vector[log_densities ? n : 0] log_density;    // weighted, not clipped
   vector[log_densities ? n : 0] log_lik;        // and clipped; records in the order of y
   if (log_densities) {
-    log_density = density;
-    log_lik = fmin(fmax(density, low), high);
+    matrix[n, J] eta = rep_matrix(intercept', n) + x * slope;
+    log_density = weighted_by(weight, log_densities_of(family, y, log_y, log_factorial, category,
+                                                       eta, has_sigma ? sigma[1] : 1));
+    log_lik = fmin(fmax(log_density, low), high);
   }
 }

@@ -158,6 +158,25 @@ class PosteriorSynthesizer(Synthesizer):
         EngineFailed
             If sampling fails, or the chains clearly have not converged.
         """
+        return self.released(ledger)
+
+    def released(
+        self,
+        ledger: DatasetLedger | None,
+        points: Callable[[], list[dict[str, NDArray[Any]]]] | None = None,
+        engine: str = "pymc",
+    ) -> Release:
+        """Release as `release` does, the parameters of each copy drawn by another engine if given.
+
+        Parameters
+        ----------
+        ledger : DatasetLedger, optional
+            As for `release`.
+        points : callable, optional
+            Draws the free variables from the censored posterior, once for each copy.
+        engine : {"pymc", "stan"}
+            The engine that does, as the release names it.
+        """
         sweep()
         source = self._grid() if self.engine == "grid" else self._chains()
         from bayesdp.synthesis.prediction import Predictor
@@ -174,14 +193,13 @@ class PosteriorSynthesizer(Synthesizer):
             source.upper,
             tuple(predictor.columns),
             None if isinstance(source, Censored) else source.grid,
+            engine,
         )
 
         @without_notices()
         def draw() -> dict[None, list[Any]]:
-            points = (
-                self._points(source) if isinstance(source, Censored) else source.draw(self.copies)
-            )
-            return {None: [predictor.draw(point) for point in points]}
+            drawn = self._points(source) if points is None else points()
+            return {None: [predictor.draw(point) for point in drawn]}
 
         return pay_then_draw(
             {None: mechanism}, draw, copies=self.copies, variable="record", ledger=ledger
@@ -224,9 +242,11 @@ class PosteriorSynthesizer(Synthesizer):
         with without_notices():
             return PosteriorGrid(tracer, terms, *interval, weights, grid)
 
-    def _points(self, made: Censored) -> list[dict[str, NDArray[Any]]]:
-        names = [rv.name for rv in made.model.free_RVs]
-        return last_draws(partial(sample, made.model, variables=names), self.copies)
+    def _points(self, source: Censored | PosteriorGrid) -> list[dict[str, NDArray[Any]]]:
+        if not isinstance(source, Censored):
+            return source.draw(self.copies)
+        names = [rv.name for rv in source.model.free_RVs]
+        return last_draws(partial(sample, source.model, variables=names), self.copies)
 
 
 def last_draws(run: Callable[..., Draws], copies: int) -> list[dict[str, NDArray[Any]]]:

@@ -258,6 +258,12 @@ def _synthesizers(call: Any) -> None:
     made = call(bdp.synthesizers.CensoredBetaSynthesizer, 2.0, copies=3, center=0.0, grid=(12, 12))
     call(made.release, TABLE["x"], size=5)
     call(made.pseudo_posterior, TABLE["x"])
+    made = call(bdp.synthesizers.CensoredRegressionSynthesizer, 2.0, "normal", copies=3, center=0.1,
+                prior_intercept=(0.0, 3.0), prior_slope=2.0, prior_sigma=1.5, size=5, engine="grid",
+                grid_bounds={"intercept": (-1.0, 2.0), "sigma": (0.1, 2.0)},
+                grid_size=9)  # fmt: skip
+    call(made.release, TABLE["x"])
+    call(made.guarantee, 12)
     made = call(bdp.DirichletMultinomialSynthesizer, 2.0, copies=3, size=15, delta=0.01, prior=4.0)
     call(made.release, counts=[[3, 4], [5, 8]])
     call(made.guarantee, 20, cells=4)

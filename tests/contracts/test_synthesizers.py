@@ -57,6 +57,13 @@ CASES: dict[str, tuple[Callable[[], Any], tuple[Any, ...], dict[str, Any]]] = {
     "CensoredBetaSynthesizer": (
         lambda: S.CensoredBetaSynthesizer(4.0), (PEOPLE["x"],), {"size": 5}
     ),
+    "CensoredRegressionSynthesizer": (
+        lambda: S.CensoredRegressionSynthesizer(
+            4.0, "normal", "y", ("x",), {"x": [0.2, 0.8]}, size=2, engine="grid", grid_size=9,
+            grid_bounds={"intercept": (-1, 1), "slope_x": (-1, 3), "sigma": (0.1, 2)},
+        ),
+        (NUMBERS,), {},
+    ),
     "DirichletMultinomialSynthesizer": (
         lambda: S.DirichletMultinomialSynthesizer(2.0, copies=2, categories={"smokes": [0, 1]}),
         (PEOPLE[["smokes"]],), {"by": GROUPS},
@@ -105,7 +112,7 @@ CASES: dict[str, tuple[Callable[[], Any], tuple[Any, ...], dict[str, Any]]] = {
 
 
 # Of generators that are made before, from which nothing is drawn then.
-KEYS = {"PosteriorSynthesizer": [32, 32]}
+KEYS = {"CensoredRegressionSynthesizer": [32, 32], "PosteriorSynthesizer": [32, 32]}
 
 
 @pytest.fixture

@@ -136,6 +136,19 @@ def censored_beta(engine: str) -> Callable[[Records], None]:
     return run
 
 
+def censored_regression(engine: str, **options: Any) -> Callable[[Records], None]:
+    def run(r: Records) -> None:
+        made = bdp.synthesizers.CensoredRegressionSynthesizer(
+            4.0, "normal", "pressure", ("age",), {"age": np.ones(5)}, size=5, weights=r.weights,
+            engine=engine, prior_intercept=(500.0, 300.0), prior_sigma=300.0, **options,
+        )  # fmt: skip
+        made.release(r.table)
+        if engine != "grid":
+            made.pseudo_posterior(r.table, log_lik=True)
+
+    return run
+
+
 def pseudo_posterior(r: Records) -> None:
     found = bdp.synthesizers.CensoredBetaSynthesizer(4.0).pseudo_posterior(r.unit)
     found.summary(), found.sample(10, 1), found.lipschitz, found.censored
@@ -212,6 +225,11 @@ def of_graph(declared: Callable[[], Any]) -> Callable[[Records], None]:
 CASES: dict[str, Callable[[Records], None]] = {
     "BetaBinomialSynthesizer": beta_binomial,
     "CensoredBetaSynthesizer": censored_beta("grid"),
+    "CensoredRegressionSynthesizer": censored_regression(
+        "grid",
+        grid_bounds={"intercept": (0, 1000), "slope_age": (-9, 9), "sigma": (50, 500)},
+        grid_size=6,
+    ),
     "DPERGMSynthesizer": of_graph(
         lambda: bdp.synthesizers.DPERGMSynthesizer("edges", epsilon=1.0, centre=-2.0, scale=0.5)
     ),
@@ -257,6 +275,7 @@ CASES: dict[str, Callable[[Records], None]] = {
 CHAINS: dict[str, Callable[[Records], None]] = {
     "CensoredBetaSynthesizer(pymc)": censored_beta("pymc"),
     "CensoredBetaSynthesizer(stan)": censored_beta("stan"),
+    "CensoredRegressionSynthesizer(stan)": censored_regression("stan", center=-7.0),
     "PosteriorSynthesizer(pymc)": posterior,
     "censor": censor,
 }

@@ -1,0 +1,459 @@
+"""The censored regression synthesizer: a confidential column, given public values of others."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesdp.checks import as_float, check_at_least_one, check_flag, check_one_of
+from bayesdp.core.fields import declared
+from bayesdp.errors import InvalidInput, kind_of, quoted
+from bayesdp.mechanisms.counts.cells import Axis
+from bayesdp.mechanisms.counts.count import is_missing
+from bayesdp.privacy.guarantee import Guarantee, check_epsilon
+from bayesdp.privacy.ledger import DatasetLedger
+from bayesdp.release import Release
+from bayesdp.synthesis.base import Synthesizer
+from bayesdp.synthesis.censor.model import check_relation, check_weights
+from bayesdp.synthesis.parameters import by_value
+
+if TYPE_CHECKING:
+    import arviz as az
+    import pymc as pm
+
+    from bayesdp.synthesis.censored_chains import Chains
+    from bayesdp.synthesis.censored_regression_law import RegressionLaw, Rows
+    from bayesdp.synthesis.posterior import PosteriorSynthesizer
+
+Floats = NDArray[np.float64]
+_ENGINES = ("pymc", "stan", "grid")
+_RESERVED = ("intercept", "slope", "sigma", "copy", "part")
+
+
+@dataclass(frozen=True, eq=False)
+class CensoredRegressionSynthesizer(Synthesizer):
+    r"""Synthesize a confidential column from a censored posterior of its regression on others.
+
+    Every record's weighted log density is clipped to an interval that is epsilon / copies wide
+    under add/remove-one and half as wide under replace-one; each copy is one draw of the parameters
+    from that posterior, and then synthetic records at public values of the predictors (Hu, Williams
+    and Savitsky 2025). `bayesdp.synthesis.censor` has the proof. Without predictors, the column's
+    own distribution is synthesized.
+
+    Parameters
+    ----------
+    epsilon : float
+        Total privacy cost of all copies.
+    family : {"normal", "log_normal", "gamma", "poisson", "negative_binomial", "categorical"}
+        Law of the column given eta = intercept + sum over k of x_k slope_k and sigma. Normal: mean
+        eta, standard deviation sigma; log-normal: of its log. The others have mean exp(eta); sigma
+        is the gamma's coefficient of variation, and the negative binomial has the variance
+        mu + sigma^2 mu^2. Categorical: multinomial logit, with an intercept and slopes for each
+        category but the first.
+    response : str, optional
+        Name of the column. Default: the Series' name, or "value"; needed where there are
+        predictors.
+    predictors : sequence of str
+        Names of the columns of numbers that it is regressed on. They are confidential too.
+    covariates : mapping of str to array_like, optional
+        Public values of every predictor, `size` of each, at which synthetic records are drawn.
+        They are in the release.
+    categories : sequence, optional
+        All categories of a categorical column, two or more, public. Copies have their places in
+        this list, from 0.
+    copies : int
+        Number of independent copies; each gets epsilon / copies.
+    neighbours : {"add_remove", "replace_one"}
+        The relation under which the promise is stated. A record is its response, its predictors
+        and its weight.
+    center : float, optional
+        Centre of the interval, chosen without the data; it should lie where most records' log
+        densities are. Default: 0; for counts and categories the interval ends at 0.
+    weights : array_like or callable, optional
+        Non-negative weights that multiply each record's log density before it is clipped: a vector
+        with one for each record, public or a public function of its own record, or that function.
+        It is called with one record at a time, an array of shape (1,), or where there are
+        predictors a dict of such arrays, and returns one weight.
+    engine : {"pymc", "stan", "grid"}
+        NUTS, each copy from the last state of a chain of its own, so that the guarantee is
+        conditional on exact draws; or an exact draw from a public grid, for at most three
+        parameters, whose guarantee is proved.
+    prior_intercept : tuple of two floats
+        Mean and standard deviation of the intercepts' normal prior.
+    prior_slope : float or sequence of float
+        Standard deviation of the slopes' normal prior with mean 0, or one for each predictor.
+    prior_sigma : float
+        Scale of the half-normal prior of sigma.
+    size : int
+        Synthetic records in each copy, chosen without the data. It costs nothing.
+    grid_bounds, grid_size
+        As for `PosteriorSynthesizer`; a slope is called "slope_age", by its predictor.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+
+    Notes
+    -----
+    Weights fitted to the confidential records break the guarantee, as for
+    `CensoredBetaSynthesizer`.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> synthesizer = bdp.synthesizers.CensoredRegressionSynthesizer(
+    ...     epsilon=2.0, family="poisson", engine="grid", grid_bounds={"intercept": (-2, 4)}, size=4
+    ... )
+    >>> release = synthesizer.release([2, 0, 3, 1, 1])
+    >>> print(release.guarantee)
+    epsilon = 2 (add_remove, proved)
+    """
+
+    epsilon: float = declared(by_value(check_epsilon))
+    family: str = "normal"
+    response: str | None = None
+    predictors: tuple[str, ...] = ()
+    covariates: Mapping[str, ArrayLike] | None = None
+    categories: tuple[Any, ...] | None = None
+    copies: int = declared(check_at_least_one, default=1)
+    neighbours: str = "add_remove"
+    center: float | None = None
+    weights: Any = None
+    engine: str = "pymc"
+    prior_intercept: tuple[float, float] = (0.0, 10.0)
+    prior_slope: float | tuple[float, ...] = 2.5
+    prior_sigma: float = 2.5
+    size: int = declared(check_at_least_one, default=2000)
+    grid_bounds: Mapping[str, tuple[float, float]] | None = None
+    grid_size: int | Mapping[str, int] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        from bayesdp.synthesis.censored_regression_law import CATEGORICAL, FAMILIES
+
+        check_one_of("family", self.family, tuple(FAMILIES))
+        check_one_of("engine", self.engine, _ENGINES)
+        check_relation(self.neighbours)
+        _ = self._chains.interval, self._names
+        if (self.family == CATEGORICAL) != (self.categories is not None):
+            raise InvalidInput(
+                "categories go with family='categorical', and only with it; list all that can "
+                "occur, without looking at the data"
+            )
+        if self.categories is not None and len(self._axis.categories or ()) < 2:
+            raise InvalidInput("categories has one category; a law of them needs two or more")
+        if set(self.covariates or {}) != set(self.predictors):
+            raise InvalidInput(
+                f"covariates has {sorted(self.covariates or {})}, but predictors are "
+                f"{list(self.predictors)}; give public values of each, size = {self.size} of them, "
+                "at which the synthetic records are drawn (the confidential ones would be given "
+                "away)"
+            )
+        if self.engine != "grid" and (self.grid_bounds, self.grid_size) != (None, None):
+            raise InvalidInput("grid_bounds and grid_size are for engine='grid'; leave them out")
+        if self.weights is not None and not callable(self.weights):
+            check_weights(self.weights, np.size(self.weights))
+
+    def release(self, data: Any, *, ledger: DatasetLedger | None = None) -> Release:
+        """Draw the copies; with a ledger, only once their cost is recorded there for good.
+
+        Parameters
+        ----------
+        data : array_like, mapping or DataFrame
+            The confidential records: the column alone, or a table that has it and the predictors.
+        ledger : DatasetLedger, optional
+            The budget of these records, ``ledger.dataset("survey-2026")``. A charge is final, even
+            if sampling fails.
+
+        Returns
+        -------
+        Release
+            Each copy is a table of the response and the public predictors.
+
+        Raises
+        ------
+        InvalidInput
+            If the data have missing values or don't fit the family, or the weights or the
+            covariates don't fit. Nothing is spent or drawn then.
+        BudgetExceeded
+            If it costs more than is left in the ledger. Nothing is spent or drawn then.
+        MissingDependency
+            If the engine isn't installed. Nothing is spent or drawn then.
+        EngineFailed
+            If sampling fails, or the chains clearly have not converged.
+        """
+        rows, weights = self._read(data)
+        made = self._posterior(rows, weights, self.response or getattr(data, "name", None))
+        if self.engine != "stan":
+            return made.release(ledger=ledger)
+        from bayesdp.engines.stan.sampling import compile_program
+
+        chains = self._chains
+        compile_program(chains.law.program)  # what can fail does so before anything is spent
+        return made.released(ledger, partial(chains.points, rows, weights), "stan")
+
+    def guarantee(self, n: int | None = None) -> Guarantee:
+        """Return the guarantee of a release, before any data are touched.
+
+        Parameters
+        ----------
+        n : int, optional
+            Not needed: the guarantee is the same for any number of records.
+        """
+        mechanism = self._chains.mechanism(1, 1, (("value", "number"),))
+        if self.engine == "grid":
+            mechanism = dataclasses.replace(mechanism, grid=self._grid())
+        return mechanism.guarantee(copies=self.copies)
+
+    def pseudo_posterior(
+        self,
+        data: Any,
+        *,
+        draws: int = 1000,
+        chains: int = 4,
+        warmup: int = 1000,
+        seed: int | None = None,
+        log_lik: bool = False,
+        **settings: Any,
+    ) -> az.InferenceData:
+        """Draw from the law that a copy's parameters are drawn from, for the curator's eyes only.
+
+        It is a function of the confidential records without any noise, and promises nothing.
+
+        Parameters
+        ----------
+        data
+            As for `release`.
+        draws, chains, warmup, seed, log_lik, **settings
+            As for `CensoredBetaSynthesizer.pseudo_posterior`.
+
+        Returns
+        -------
+        arviz.InferenceData
+            Variables intercept, slope and sigma, those that the family has; the rest is as for
+            `CensoredBetaSynthesizer.pseudo_posterior`.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument is out of range, or the engine is "grid", which has no chains.
+        """
+        sampling = {"draws": draws, "chains": chains, "warmup": warmup}
+        check_flag("log_lik", log_lik)
+        self._check_chains("pseudo_posterior")
+        made = self._chains
+        return made.pseudo_posterior(*self._read(data), sampling, seed, log_lik, settings)
+
+    def pymc_model(self, data: Any) -> pm.Model:
+        """Build the clipped model of one copy's parameters, for the curator's eyes only.
+
+        It holds the confidential records, and whatever is computed from it is confidential.
+
+        Parameters
+        ----------
+        data
+            As for `release`.
+        """
+        return self._chains.censored_model(*self._read(data))
+
+    def stan_code(self) -> str:
+        """Read the text of the Stan program that the engine "stan" samples."""
+        from bayesdp.engines.stan.programs import read_program
+
+        return read_program(self._chains.law.program).code
+
+    def stan_data(self, data: Any, *, log_lik: bool = False) -> dict[str, Any]:
+        """Build the data of the Stan program, for the curator's eyes only: they are confidential.
+
+        Parameters
+        ----------
+        data
+            As for `release`.
+        log_lik : bool
+            Whether the program's generated quantities have each record's log density.
+        """
+        check_flag("log_lik", log_lik)
+        return self._chains.stan_data(*self._read(data), log_lik=log_lik)
+
+    def _check_chains(self, what: str) -> None:
+        if self.engine == "grid":
+            raise InvalidInput(
+                f"engine is 'grid', which has no chains, and {what} draws by one; take "
+                "engine='pymc' or 'stan', whose law is the same but for the grid"
+            )
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """Names of the predictors and, if given, of the response: all different."""
+        named = [*self.predictors, *([] if self.response is None else [self.response])]
+        wrong = [n for n in named if not isinstance(n, str) or not n or n in _RESERVED]
+        if isinstance(self.predictors, str) or wrong or len(set(named)) < len(named):
+            raise InvalidInput(
+                f"predictors is {quoted(self.predictors)} and response {quoted(self.response)}; "
+                f"they must be names of columns, all different, and none of {', '.join(_RESERVED)}"
+            )
+        if self.predictors and self.response is None:
+            raise InvalidInput("response is missing; name the column that predictors predict")
+        return tuple(self.predictors)
+
+    @property
+    def _axis(self) -> Axis:
+        return Axis(self.response or "value", categories=self.categories)
+
+    @property
+    def _chains(self) -> Chains:
+        from bayesdp.synthesis.censored_chains import Chains
+
+        engine = "stan" if self.engine == "stan" else "pymc"
+        return Chains(engine, self.epsilon, self.copies, self.neighbours, self.center, self._law)
+
+    @property
+    def _law(self) -> RegressionLaw:
+        from bayesdp.synthesis.censored_regression_law import RegressionLaw
+
+        names = self._names
+        return RegressionLaw(
+            self.family,
+            names,
+            2 if self.categories is None else len(self.categories),
+            _check_location(self.prior_intercept),
+            _check_scales(self.prior_slope, len(names)),
+            _check_scale("prior_sigma", self.prior_sigma),
+            scalars=self.engine == "grid",
+        )
+
+    def _posterior(self, rows: Rows, weights: Floats | None, name: Any) -> PosteriorSynthesizer:
+        """The synthesizer of a PyMC model that is this one's, by its engine."""
+        from bayesdp.synthesis.posterior import PosteriorSynthesizer
+
+        variable = name if isinstance(name, str) and name and name not in _RESERVED else "value"
+        return PosteriorSynthesizer(
+            self._law.model(rows, variable),
+            self.epsilon,
+            self.copies,
+            self.neighbours,
+            self.center,
+            weights,
+            engine="grid" if self.engine == "grid" else "pymc",
+            size=self.size,
+            covariates=self.covariates,
+            grid_bounds=self.grid_bounds,
+            grid_size=self.grid_size,
+        )
+
+    def _read(self, data: Any) -> tuple[Rows, Floats | None]:
+        """Check the records and their weights; no message shows a value."""
+        from bayesdp.synthesis.censored_regression_law import Rows
+
+        law = self._law
+        is_table = hasattr(data, "columns") or isinstance(data, Mapping)
+        if self.predictors and not is_table:
+            raise InvalidInput(
+                f"data is {kind_of(data)}; it must be a table with the columns "
+                f"{[self.response, *self.predictors]}"
+            )
+        columns = {name: _column(data[name], name) for name in self._in(data, is_table)}
+        x = [_numbers(columns[name], name) for name in self.predictors]
+        name = self.response or "value"
+        values = columns[name] if is_table else _column(data, name)
+        if self.categories is not None:
+            y: NDArray[Any] = self._axis.bins(values, clamp=False)
+        else:
+            y = _numbers(values, name)
+            if not np.all(law.known.allowed(y)):
+                raise InvalidInput(
+                    f"column {quoted(name)} has records that family={quoted(self.family)} can't "
+                    f"have; they must be {law.known.values}: choose another family, or rescale "
+                    "them by a public rule"
+                )
+            y = y.astype(np.int64) if law.known.whole else y
+        if y.size == 0:
+            raise InvalidInput("data is empty; there is nothing to release")
+        rows = Rows(y, np.stack(x, axis=1) if x else np.empty((y.size, 0)))
+        return rows, self._weighed({name: values, **columns}, y.size)
+
+    def _in(self, data: Any, is_table: bool) -> list[str]:
+        """Names of the columns that are read from a table, all of which it must have."""
+        if not is_table:
+            return []
+        wanted = [self.response or "value", *self.predictors]
+        if missing := [name for name in wanted if name not in data]:
+            raise InvalidInput(f"data has no column {quoted(missing[0])}; it must have {wanted}")
+        return wanted
+
+    def _weighed(self, columns: Mapping[str, Any], n: int) -> Floats | None:
+        if not callable(self.weights):
+            return check_weights(self.weights, n)
+        own = []
+        for i in range(n):  # one at a time, so that a weight can't depend on the other records
+            alone = {name: np.array(values[i : i + 1]) for name, values in columns.items()}
+            given = alone if self.predictors else alone[self.response or "value"]
+            own.append(np.ravel(self.weights(given)))
+        return check_weights(np.concatenate(own), n)
+
+    def _grid(self) -> Any:
+        """The public grid, which depends on the names of the parameters alone."""
+        from bayesdp.synthesis.censored_regression_law import Rows
+        from bayesdp.synthesis.posterior_grid import grid_of
+
+        one = Rows(
+            np.ones(1, np.int64 if self._law.known.whole else float),
+            np.ones((1, len(self.predictors))),
+        )
+        return grid_of(self._law.model(one, "value"), self.grid_bounds, self.grid_size)
+
+
+def _column(values: Any, name: str) -> NDArray[Any]:
+    """Return a column as an array, or raise InvalidInput without showing a value."""
+    if np.ma.is_masked(values) or np.any(is_missing(values)):
+        raise InvalidInput(
+            f"column {quoted(name)} has missing values; drop or impute them by a public rule"
+        )
+    column = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
+    if column.ndim != 1:
+        raise InvalidInput(f"column {quoted(name)} has {column.ndim} dimensions; it must have one")
+    return column
+
+
+def _numbers(column: NDArray[Any], name: str) -> Floats:
+    if column.dtype.kind not in "biuf" and column.size:
+        raise InvalidInput(f"column {quoted(name)} doesn't hold numbers")
+    numbers = column.astype(np.float64)
+    if not np.all(np.isfinite(numbers)):
+        raise InvalidInput(f"column {quoted(name)} has infinite values; move them by a public rule")
+    return numbers
+
+
+def _check_location(prior: Any) -> tuple[float, float]:
+    given = [as_float(each) for each in prior] if np.ndim(prior) == 1 else []
+    if len(given) != 2 or not (math.isfinite(given[0]) and 0 < given[1] < math.inf):
+        raise InvalidInput(
+            f"prior_intercept is {quoted(prior)}; it must be a mean and a positive standard "
+            "deviation, as (0, 10)"
+        )
+    return given[0], given[1]
+
+
+def _check_scale(name: str, value: Any) -> float:
+    if not 0 < as_float(value) < math.inf:
+        raise InvalidInput(f"{name} is {quoted(value)}; it must be a positive finite number")
+    return as_float(value)
+
+
+def _check_scales(prior: Any, k: int) -> tuple[float, ...]:
+    if np.ndim(prior) == 0:
+        return (_check_scale("prior_slope", prior),) * k
+    if len(prior) != k:
+        raise InvalidInput(
+            f"prior_slope has {len(prior)} numbers; it must be one, or one for each of the "
+            f"{k} predictors"
+        )
+    return tuple(_check_scale("prior_slope", each) for each in prior)
