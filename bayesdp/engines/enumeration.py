@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.core.views import CountView, NoiseView, view_of
+from bayesdp.engines.log_sums import log_sum
 from bayesdp.engines.stan.rows import ends_of_rows
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
 from bayesdp.release import Part
 
 _LOG_TAIL = np.log(1e-16)  # mass given up on each side: all but 1e-15 is kept, with room
+_LOG_OF_0 = -1e300
 _DENSE = 2048  # below this many values there is nothing to save
 _BLOCK = 2048  # counts evaluated at once, so that temporary arrays stay in the cache
 _MOST_CELLS = 20_000_000
@@ -65,6 +67,19 @@ class Cells:
         trials = self.successes + self.failures
         log_choose = -np.log1p(trials) - special.betaln(self.successes + 1, self.failures + 1)
         return np.asarray(self.log_law + log_choose)
+
+    def log_likelihood(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Log Pr[outputs | p] at proportions, the counts summed out; shape (draws,)."""
+        weight = self.log_likelihood_weight
+        with np.errstate(divide="ignore"):  # p may round to 0 or 1, where 0 log 0 is 0
+            log_p = np.maximum(np.log(p), _LOG_OF_0)[:, None]
+            log_q = np.maximum(np.log1p(-p), _LOG_OF_0)[:, None]
+
+        def term(some: slice) -> NDArray[np.float64]:
+            inside = self.successes * log_p[some] + self.failures * log_q[some]
+            return np.asarray(weight + inside)
+
+        return log_sum(p.size, weight.size, term)
 
 
 def in_one_row(cells: Sequence[Cells]) -> dict[str, Any]:

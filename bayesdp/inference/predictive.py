@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_seed
 from bayesdp.engines.draws import import_arviz
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.fitted import check_fitted, draws_by_group
 from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.readers import models_with
 from bayesdp.inference.result import group_coordinate
@@ -84,19 +85,16 @@ HierarchicalBinomialModel or HierarchicalGaussianModel
             f"model is a {type(model).__name__}, whose outputs aren't predicted here; there are "
             f"{', '.join(models_with('predicted'))}"
         )
-    attrs = getattr(idata, "attrs", {})
-    fitted = str(attrs.get("release", "")).split(" ")
-    if attrs.get("family") != model.family or release.fingerprint not in fitted:
-        raise InvalidInput("idata isn't this model's posterior given this release; fit it again")
+    check_fitted(model, idata, release)
     if len({np.shape(part.outputs) for part in release.parts}) > 1:
         raise InvalidInput(
             "the groups' outputs differ in length; predict each group's, as from release['a']"
         )
-    chosen, grouped = _chosen(idata, draws)
     rng = np.random.default_rng(seed)
     predicted_outputs = []
-    for g, part in enumerate(release.parts):
-        own = {n: v[:, g] if n in grouped else v for n, v in chosen.items()}
+    everything = draws_by_group(idata, len(release.parts))
+    for part, each in zip(release.parts, everything, strict=True):
+        own = {name: values[_spaced(len(values), draws)] for name, values in each.items()}
         with reproducible(int(rng.integers(2**31))):
             predicted_outputs.append(_outputs(model.predicted(release, part), part, own, rng))
     outputs = predicted_outputs[0] if release.by is None else np.stack(predicted_outputs, axis=2)
@@ -112,16 +110,9 @@ HierarchicalBinomialModel or HierarchicalGaussianModel
     return made
 
 
-def _chosen(idata: Any, draws: int) -> tuple[dict[str, NDArray[np.float64]], set[str]]:
-    """Select evenly spaced draws of variables, shape (draws, ...), and find which have groups."""
-    chosen, grouped = {}, set()
-    for name, values in idata.posterior.data_vars.items():
-        flat = values.transpose("chain", "draw", "group", ..., missing_dims="ignore").to_numpy()
-        flat = flat.reshape(-1, *flat.shape[2:])
-        chosen[str(name)] = flat[np.linspace(0, len(flat) - 1, draws).astype(np.int64)]
-        if "group" in values.dims:
-            grouped.add(str(name))
-    return chosen, grouped
+def _spaced(size: int, draws: int) -> NDArray[np.int64]:
+    """Places of evenly spaced draws."""
+    return np.linspace(0, size - 1, draws).astype(np.int64)
 
 
 def _outputs(statistic: Statistic, part: Part, values: Values, rng: Rng) -> NDArray[Any]:

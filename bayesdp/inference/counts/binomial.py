@@ -13,10 +13,13 @@ their prior. Any mechanism with a count of ones as its statistic fits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bayesdp.core.views import CountView, View
 from bayesdp.engines import exact
@@ -50,6 +53,8 @@ from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
     import pymc as pm
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -143,6 +148,10 @@ class BinomialModel(Model):
     def log_evidence(self, release: Releases) -> float:
         """Compute log Pr[all outputs] under the model, exactly, summed over groups."""
         return sum(cells.log_evidence for cells in self.cells(release))
+
+    def log_likelihood(self, parts: Sequence[Part], values: Mapping[str, Floats]) -> Floats:
+        """Compute the log probability of a group's outputs at draws of p, shape (draws,)."""
+        return self._cells(parts).log_likelihood(values["p"])
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws a new count of a part's records, given the parameters."""

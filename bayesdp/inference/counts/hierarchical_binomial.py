@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -134,6 +134,10 @@ class HierarchicalBinomialModel(Model):
     def evidence(self, release: Releases, **options: Any) -> Answer:
         """Compute the log evidence for `bdp.log_evidence`, by a bridge over two numbers."""
         return pooled(self, release, means=False, **options)
+
+    def log_likelihood(self, parts: Sequence[Part], values: Mapping[str, Floats]) -> Floats:
+        """Compute the log probability of a group's outputs at draws of its p, shape (draws,)."""
+        return BinomialModel().log_likelihood(parts, values)
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws a new count of a part's records, given the parameters."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -30,6 +30,7 @@ from bayesdp.inference.base import Model, Run
 from bayesdp.inference.conflict import Noise, noise_from
 from bayesdp.inference.counts import multinomial_engines as ways
 from bayesdp.inference.counts import predictive
+from bayesdp.inference.counts.multinomial_response import responses
 from bayesdp.inference.evidence_ways import Answer
 from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.result import groups_of
@@ -40,6 +41,7 @@ from bayesdp.release import Part, Release
 if TYPE_CHECKING:
     import pymc as pm
 
+Floats = NDArray[np.float64]
 Sizes = Sequence[tuple[int, float]]
 
 
@@ -87,6 +89,7 @@ class MultinomialModel(Model):
     family: ClassVar[str] = "multinomial"
     engines: ClassVar[tuple[str, ...]] = tuple(ways.NAMES)
     program: ClassVar[str] = "multinomial_response"
+    likelihood_dim: ClassVar[str | None] = "record"
     variables: ClassVar[Sequence[str]] = ("theta",)
 
     @classmethod
@@ -227,6 +230,24 @@ class MultinomialModel(Model):
                 "they can't be mistaken for real data: there is no naive posterior"
             )
         return np.asarray(counts, dtype=np.float64)
+
+    def log_likelihood(self, parts: Sequence[Part], values: Mapping[str, Floats]) -> Floats:
+        """Compute the log probability of each record's answers at draws of theta: (draws, records).
+
+        Raises
+        ------
+        InvalidInput
+            If the release isn't of randomized responses: counts of n records have no likelihood
+            here that is cheap enough to compute at every draw.
+        """
+        if not ways.are_responses(parts):
+            raise InvalidInput(
+                "the release is of counts, whose log likelihood given theta isn't computed here; "
+                "that of randomized responses is. bdp.log_evidence compares models"
+            )
+        seen = responses(parts, len(self.prior))
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(values["theta"] @ seen.columns)[:, seen.where])
 
     def pymc_model(self, release: Releases) -> pm.Model:
         """Build the model as a pm.Model, from randomized responses, the categories summed out.

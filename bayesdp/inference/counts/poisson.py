@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,6 +23,7 @@ from scipy import special
 
 from bayesdp.checks import check_at_least_one, is_number, keep
 from bayesdp.engines.draws import Draws
+from bayesdp.engines.log_sums import log_sum
 from bayesdp.engines.stan.rows import ends_of_rows
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Run
@@ -93,6 +94,7 @@ class PoissonModel(Model):
         "counts are independent given what was released, so independent draws exist"
     )
     usual: ClassVar[tuple[int, int]] = (2000, 500)
+    likelihood_dim: ClassVar[str | None] = "area"
 
     @classmethod
     def reads(cls, mechanism: Any) -> bool:
@@ -127,6 +129,22 @@ class PoissonModel(Model):
                 "is no log evidence of them here; release with fixed=False and public_n=False"
             )
         return sum(float(special.logsumexp(law)) for each in known for law in each.laws)
+
+    def log_likelihood(self, parts: Sequence[Part], values: Mapping[str, Floats]) -> Floats:
+        """Compute the log probability of each area's outputs at draws of rates: (draws, areas).
+
+        Raises
+        ------
+        InvalidInput
+            If a known number of events, or copies with a fixed total, make the counts dependent.
+        """
+        known = poisson_release.read(parts, self.prior, self.expected, self.n)
+        if known.tied:
+            raise _tied("a log likelihood sums the counts out one by one, but")
+        rates = np.moveaxis(values["rate"], -1, 0)
+        cells = poisson_release.cells_of(known)
+        each = zip(rates, known.expected, cells, strict=True)
+        return np.stack([_latent_events(rate, e, *cell) for rate, e, cell in each], axis=1)
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws a part's new events by area, given the rates."""
@@ -254,6 +272,13 @@ class PoissonModel(Model):
             poisson_release.read(parts, self.prior, self.expected, self.n)
             for parts in parts_of(release)
         ]
+
+
+def _latent_events(rate: Floats, expected: float, events: Floats, log_weight: Floats) -> Floats:
+    """Log probability of an area's outputs at rates, its count summed out."""
+    log_rate = np.log(rate)[:, None]
+    sums = log_sum(rate.size, events.size, lambda some: log_weight + events * log_rate[some])
+    return np.asarray(sums - expected * rate)
 
 
 def _check_alike(known: Sequence[Known]) -> None:

@@ -11,7 +11,8 @@ sigma^2 ~ InverseGamma(a, b) is common to all groups, and NUTS samples all laten
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -27,6 +28,7 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Run
 from bayesdp.inference.conflict import Noise
 from bayesdp.inference.evidence_ways import Answer
+from bayesdp.inference.gaussian.model import GaussianModel
 from bayesdp.inference.gaussian.nuts import all_observed
 from bayesdp.inference.gaussian.pooled_release import (
     Group,
@@ -148,6 +150,23 @@ class HierarchicalGaussianModel(Model):
                 "give it sd, or compare GaussianModels of each group"
             )
         return pooled(self, release, means=True, **options)
+
+    def log_likelihood(self, parts: Sequence[Part], values: Mapping[str, Floats]) -> Floats:
+        """Compute the log density of a group's outputs at draws of its mu, shape (draws,).
+
+        Raises
+        ------
+        InvalidInput
+            If sd isn't known.
+        """
+        if self.sd is None:
+            raise InvalidInput(
+                "sd is unknown, where the likelihood of mu and sigma isn't computed here; give it "
+                "sd, or compare GaussianModels of each group by bdp.log_evidence"
+            )
+        wide = (self.prior[0], math.hypot(self.prior[1], 3 * self.spread))  # any prior would do
+        alone = GaussianModel(wide, self.sd, self.statistic, self.n)
+        return alone.log_likelihood(parts, values)
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws moments of a part's new records, given the parameters."""

@@ -16,16 +16,20 @@ the bounds under the posterior, and a fit warns if it is more than 1%.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bayesdp.checks import check_at_least_one, keep
 from bayesdp.engines import exact
 from bayesdp.engines.draws import Draws
+from bayesdp.engines.log_sums import log_sum
 from bayesdp.engines.normal_inverse_gamma import NormalInverseGammaMixture
-from bayesdp.engines.normal_mixture import NormalMixture
+from bayesdp.engines.normal_mixture import NormalMixture, normal_logpdf
 from bayesdp.engines.observed_normals import Observed
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Run
@@ -56,6 +60,7 @@ from bayesdp.release import Part, Release
 if TYPE_CHECKING:
     import pymc as pm
 
+Floats = NDArray[np.float64]
 Posterior = NormalMixture | NormalInverseGammaMixture
 
 
@@ -164,6 +169,33 @@ class GaussianModel(Model):
             )
         return sum(each.log_evidence for each in self._posteriors(release))
 
+    def log_likelihood(self, parts: Sequence[Part], values: Mapping[str, Floats]) -> Floats:
+        """Compute the log density of a group's outputs at draws of mu, shape (draws,).
+
+        By Bayes' theorem it is that of the posterior times the evidence over the prior, whatever
+        the prior is.
+
+        Raises
+        ------
+        InvalidInput
+            If sd isn't known: there is no density of that posterior here.
+        """
+        if self.sd is None:
+            raise InvalidInput(
+                "sd is unknown, where the likelihood of mu and sigma isn't computed here; "
+                "bdp.log_evidence compares models"
+            )
+        prior, found, mu = self._normal_prior, self._posterior_of(parts), values["mu"]
+        made: Any = found.mixture
+
+        def term(some: slice) -> Floats:
+            laws = normal_logpdf(mu[some, None], made.means, made.sds)
+            return np.asarray(np.log(made.weights) + laws)
+
+        with np.errstate(divide="ignore"):
+            law = log_sum(mu.size, made.means.size, term) + found.log_evidence
+        return law if prior is None else law - normal_logpdf(mu, *prior)
+
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws moments of a part's new records, given the parameters."""
         return partial(moments, self.sd, self.statistic, self.n, part)
@@ -182,21 +214,18 @@ class GaussianModel(Model):
         return self._naive_posteriors(release)[0]
 
     def _posteriors(self, release: Releases) -> Sequence[MeanPosterior | PairPosterior]:
-        posteriors: list[MeanPosterior | PairPosterior] = []
-        for parts in parts_of(release):
-            n, exact = agreed_size(parts, self.n), [p for p in parts if is_exact(p.mechanism)]
-            each = seen_pair if self.sd is None else seen_mean
-            seen: list[Any] = [each(p, n, self.statistic) for p in parts if p not in exact]
-            if exact:
-                model = n, self.statistic, self.sd, self.prior
-                posteriors.append(posterior_given(exact, seen, *model))
-            elif self.sd is None:
-                pair = gaussian_pair.seen_together(seen)
-                posteriors.append(posterior_of_pair(pair, self.prior or ()))
-            else:
-                mean = gaussian_mean.seen_together(seen)
-                posteriors.append(posterior_of_mean(mean, self.sd, self._normal_prior))
-        return posteriors
+        return [self._posterior_of(parts) for parts in parts_of(release)]
+
+    def _posterior_of(self, parts: Sequence[Part]) -> MeanPosterior | PairPosterior:
+        n, exact = agreed_size(parts, self.n), [p for p in parts if is_exact(p.mechanism)]
+        each = seen_pair if self.sd is None else seen_mean
+        seen: list[Any] = [each(p, n, self.statistic) for p in parts if p not in exact]
+        if exact:
+            return posterior_given(exact, seen, n, self.statistic, self.sd, self.prior)
+        if self.sd is None:
+            return posterior_of_pair(gaussian_pair.seen_together(seen), self.prior or ())
+        mean = gaussian_mean.seen_together(seen)
+        return posterior_of_mean(mean, self.sd, self._normal_prior)
 
     def _naive_posteriors(self, release: Release) -> list[Posterior]:
         if self.sd is None:

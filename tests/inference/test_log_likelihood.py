@@ -1,0 +1,230 @@
+"""Pointwise log likelihoods: against enumeration, and leave-one-out against exact evidences."""
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import bayesdp as bdp
+from bayesdp.engines.draws import import_arviz
+from bayesdp.errors import InvalidInput
+
+M = bdp.mechanisms
+LAPLACE = M.DiscreteLaplaceMechanism(scale=2.0, sensitivity=1, neighbours="add_remove")
+COUNTS = {"a": [9, 12, 10], "b": [3, 1, 4], "c": [15, 17, 20], "d": [5, 8, 6]}
+
+
+def of_groups(mechanism: Any, outputs: Any = COUNTS) -> bdp.Release:
+    return bdp.Release.of_groups({g: (mechanism, each) for g, each in outputs.items()})
+
+
+def binomial() -> tuple[Any, bdp.Release]:
+    return bdp.BinomialModel((2.0, 3.0)), of_groups(M.BetaBinomialMechanism(20, 20, (3.0, 2.0)))
+
+
+def hierarchical_binomial() -> tuple[Any, bdp.Release]:
+    return bdp.models.HierarchicalBinomialModel((2.0, 2.0)), binomial()[1]
+
+
+def poisson() -> tuple[Any, bdp.Release]:
+    noise = M.PerturbedHistogramMechanism(scale=2.0, cells=3)
+    outputs = {g: [(z, z + 2, 5) for z in each] for g, each in COUNTS.items()}
+    return bdp.models.PoissonModel((2.0, 0.2)), of_groups(noise, outputs)
+
+
+def gaussian() -> tuple[Any, bdp.Release]:
+    noise = M.LaplaceMechanism(0.5, 0.1, "replace_one", n=20)
+    outputs = {"a": [1.25, 0.5, 1.0], "b": [-0.5, 0.0, -1.5], "c": [0.75, 2.0, 1.5]}
+    return bdp.GaussianModel((0.0, 2.0), sd=1.0), of_groups(noise, outputs)
+
+
+def hierarchical_gaussian() -> tuple[Any, bdp.Release]:
+    return bdp.models.HierarchicalGaussianModel((0.0, 2.0), 1.0, sd=1.0), gaussian()[1]
+
+
+def responses() -> tuple[Any, bdp.Release]:
+    matrix = [[14, 4, 2], [2, 16, 2], [5, 5, 10]]
+    mechanism = M.RandomizedResponseMechanism(matrix, n=30)
+    rng = np.random.default_rng(1)
+    copies = [rng.integers(0, 3, 30).tolist() for _ in range(2)]
+    return bdp.MultinomialModel((1.0, 2.0, 1.5)), bdp.Release.of(mechanism, copies)
+
+
+CASES = {
+    each.__name__: each
+    for each in (
+        binomial, hierarchical_binomial, poisson, gaussian, hierarchical_gaussian, responses,
+    )
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def fits() -> dict[str, Any]:
+    found = {}
+    for name, case in CASES.items():
+        model, release = case()
+        found[name] = model, release, model.fit(release, draws=1000, chains=2, seed=3)
+    return found
+
+
+def by_hand(name: str, release: bdp.Release, values: dict[str, float], g: str | None) -> Any:
+    """Log probability of a group's outputs, by enumeration or quadrature of the latent number."""
+    if name == "responses":
+        matrix, answers = np.array(release.mechanism.weights) / 20, np.array(release.outputs)
+        chances = matrix[:, answers].prod(axis=1)  # (category, record)
+        return np.log(values["theta"] @ chances)
+    part = next(part for part in release.parts if part.group == g)
+    if "binomial" in name:
+        x = np.arange(21)
+        law = sum(part.mechanism.logp(z, bdp.Count(x, 20)) for z in part.outputs)
+        return special.logsumexp(law + stats.binom(20, values["p"]).logpmf(x))
+    if name == "poisson":
+        x, law = np.arange(400), stats.dlaplace(1 / 2.0)
+        each = np.array(part.outputs)
+        return [
+            special.logsumexp(
+                sum(law.logpmf(z - x) for z in each[:, j]) + stats.poisson(rate).logpmf(x)
+            )
+            for j, rate in enumerate(np.asarray(values["rate"]))
+        ]
+    mean = np.linspace(values["mu"] - 3.0, values["mu"] + 3.0, 600_001)
+    law = sum(np.asarray(part.mechanism.logp(z, mean)) for z in part.outputs)
+    terms = law + stats.norm(values["mu"], 1 / math.sqrt(20)).logpdf(mean)
+    return special.logsumexp(terms) + math.log(mean[1] - mean[0])
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_groups_have_the_sum_over_latent_numbers(name: str, fits: dict[str, Any]):
+    model, release, idata = fits[name]
+    found = bdp.evaluate.log_likelihood(model, idata, release, unit="groups")
+    assert "log_likelihood" not in idata.groups()
+    law, groups = found.log_likelihood["outputs"], release.groups if release.by else [None]
+    for chain, draw in ((0, 0), (1, 500), (1, 999)):
+        point = idata.posterior.isel(chain=chain, draw=draw)
+        for g in groups:
+            here = {
+                str(k): (v.sel(group=g) if "group" in v.dims else v).to_numpy()
+                for k, v in point.data_vars.items()
+            }
+            seen = law.isel(chain=chain, draw=draw)
+            seen = seen if g is None else seen.sel(group=g)
+            right = by_hand(name, release, here, g)
+            tolerance = 1e-6 if "gaussian" in name else 1e-9
+            assert seen.to_numpy() == pytest.approx(np.asarray(right), rel=tolerance)
+
+
+def without(release: bdp.Release, g: Any, i: int) -> bdp.Release:
+    """The release of one group without an output."""
+    part = next(part for part in release.parts if part.group == g)
+    return bdp.Release.of(part.mechanism, [*part.outputs[:i], *part.outputs[i + 1 :]])
+
+
+@pytest.mark.parametrize("name", ["binomial", "gaussian"])
+def test_the_inverse_averages_to_that_of_leaving_one_out(name: str, fits: dict[str, Any]):
+    """1 / p(z_i | z_-i) is the posterior mean of 1 / p(z_i | z_-i, theta): exact evidences."""
+    model, release, idata = fits[name]
+    law = bdp.evaluate.log_likelihood(model, idata, release).log_likelihood["outputs"]
+    assert law.dims == ("chain", "draw", "copy", "group")
+    for part in release.parts:
+        alone = bdp.Release.of(part.mechanism, part.outputs)
+        for i in range(len(part.outputs)):
+            rest = without(release, part.group, i)
+            right = model.log_evidence(alone) - model.log_evidence(rest)
+            inverse = np.exp(right - law.sel(group=part.group, copy=i).to_numpy().ravel())
+            error = inverse.std() / math.sqrt(inverse.size)
+            assert error < 0.05
+            assert abs(inverse.mean() - 1) < 5.2 * error + 1e-9
+
+
+@pytest.mark.parametrize("unit", ["outputs", "groups"])
+@pytest.mark.parametrize("name", list(CASES))
+def test_arviz_takes_it(name: str, unit: str, fits: dict[str, Any]):
+    az = import_arviz()
+    model, release, idata = fits[name]
+    found = bdp.evaluate.log_likelihood(model, idata, release, unit=unit)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of ArviZ about single units that weigh a lot
+        loo, waic = az.loo(found, pointwise=True), az.waic(found)
+    units = found.log_likelihood["outputs"].size // idata.posterior["draw"].size // 2
+    assert loo.n_data_points == units
+    assert bool(np.isfinite(loo.elpd_loo))
+    assert waic.n_data_points == units
+
+
+def test_models_are_compared_and_plotted(fits: dict[str, Any]):
+    az = import_arviz()
+    import matplotlib.pyplot as plt
+
+    found = {}
+    for name in ("binomial", "hierarchical_binomial"):
+        model, release, idata = fits[name]
+        found[name] = bdp.evaluate.log_likelihood(model, idata, release, unit="groups")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        table = az.compare(found, ic="loo")
+        for _, _, idata in fits.values():
+            az.plot_trace(idata)
+        plt.close("all")
+    assert set(table.index) == {*found}
+    assert bool(np.isfinite(table["elpd_loo"]).all())
+
+
+def test_one_output_is_left_out_whole():
+    release = bdp.Release.of(M.BetaBinomialMechanism(20, 20, (3.0, 2.0)), [7])
+    model = bdp.BinomialModel()
+    idata = model.fit(release, draws=10, chains=1, seed=1)
+    law = bdp.evaluate.log_likelihood(model, idata, release).log_likelihood["outputs"]
+    assert law.dims == ("chain", "draw", "copy")
+    p = idata.posterior["p"].to_numpy()[0]
+    right = [by_hand("binomial", release, {"p": each}, None) for each in p]
+    assert law[0, :, 0].to_numpy() == pytest.approx(right, rel=1e-9)
+
+
+def test_several_releases_of_the_same_records_are_one_unit_a_group(fits: dict[str, Any]):
+    model, release = binomial()
+    both = [release, of_groups(M.BetaBinomialMechanism(20, 20, (3.0, 2.0)))]
+    idata = model.fit(both, draws=20, chains=1, seed=1)
+    law = bdp.evaluate.log_likelihood(model, idata, both, unit="groups").log_likelihood["outputs"]
+    assert law.sizes == {"chain": 1, "draw": 20, "group": 4}
+    with pytest.raises(InvalidInput, match="there are several"):
+        bdp.evaluate.log_likelihood(model, idata, both)
+
+
+def test_a_flat_prior_has_a_likelihood_too(fits: dict[str, Any]):
+    _, release, idata = fits["gaussian"]
+    flat = bdp.GaussianModel(sd=1.0)
+    for part in release.parts:
+        values = {"mu": idata.posterior["mu"].sel(group=part.group).to_numpy().ravel()[:9]}
+        law = bdp.GaussianModel((0.0, 2.0), sd=1.0).log_likelihood([part], values)
+        assert flat.log_likelihood([part], values) == pytest.approx(law, rel=1e-8)
+
+
+def test_what_has_no_likelihood_is_refused(fits: dict[str, Any]):
+    log_likelihood = bdp.evaluate.log_likelihood
+    model, release, idata = fits["binomial"]
+    with pytest.raises(InvalidInput, match="unit is 'copies'"):
+        log_likelihood(model, idata, release, unit="copies")
+    with pytest.raises(InvalidInput, match="isn't this model's posterior"):
+        log_likelihood(bdp.GaussianModel(sd=1.0), idata, release)
+    with pytest.raises(InvalidInput, match="isn't this model's posterior"):
+        log_likelihood(model, idata, fits["gaussian"][1])
+    with pytest.raises(InvalidInput, match="no likelihood of its parameters alone"):
+        log_likelihood(bdp.models.LogLinearModel("a + b"), idata, release)
+    alone = bdp.Release.of(release.parts[0].mechanism, [7, 8])
+    with pytest.raises(InvalidInput, match="nothing is left"):
+        log_likelihood(model, model.fit(alone, draws=5, seed=1), alone, unit="groups")
+    both = bdp.GaussianModel((0.0, 0.1, 2.0, 1.0))
+    noise = M.LaplaceMechanism(0.5, 0.2, "replace_one", 2, n=20)
+    noisy = bdp.Release.of(noise, [(0.5, 1.0)])
+    with pytest.raises(InvalidInput, match="sd is unknown"):
+        log_likelihood(both, both.fit(noisy, draws=5, seed=1), noisy)
+    table = bdp.Release.of(M.PerturbedHistogramMechanism(scale=2.0, cells=2), [(4, 6)])
+    counts = bdp.MultinomialModel((1.0, 1.0), n=10)
+    with pytest.raises(InvalidInput, match="the release is of counts"):
+        log_likelihood(counts, counts.fit(table, draws=5, seed=1), table)
+    events = bdp.models.PoissonModel((2.0, 0.2), n=10)
+    with pytest.raises(InvalidInput, match="tie the counts"):
+        log_likelihood(events, events.fit(table, draws=1000, seed=1), table)
