@@ -15,16 +15,25 @@ SYNTHESIZERS = Registry(
     "bayesdp.synthesis",
     {
         "beta_binomial": "beta_binomial:BetaBinomialSynthesizer",
+        "censored_beta": "censored_beta:CensoredBetaSynthesizer",
         "dirichlet_multinomial": "dirichlet_multinomial:DirichletMultinomialSynthesizer",
+        "dp_ergm": "dp_ergm:DPERGMSynthesizer",
+        "edge_flip": "edge_flip:EdgeFlipSynthesizer",
         "log_linear": "log_linear.synthesizer:LogLinearSynthesizer",
         "modips": "modips:ModipsSynthesizer",
+        "noisy_degrees": "noisy_degrees:NoisyDegreesSynthesizer",
         "noisy_moments": "noisy_moments:NoisyMomentsSynthesizer",
+        "noisy_statistics": "noisy_statistics:NoisyStatisticsSynthesizer",
+        "noisy_triangles": "noisy_triangles:NoisyTrianglesSynthesizer",
         "perturbed_coefficients": "perturbed_coefficients:PerturbedCoefficientsSynthesizer",
         "perturbed_histogram": "histogram:PerturbedHistogramSynthesizer",
         "poisson_gamma": "poisson_gamma:PoissonGammaSynthesizer",
+        "posterior": "posterior:PosteriorSynthesizer",
+        "sequential_modips": "sequential_modips:SequentialModipsSynthesizer",
+        "truncated_statistics": "truncated_statistics:TruncatedStatisticsSynthesizer",
     },
 )
-"""Those of tables, by their names; another package's are entry points of this group."""
+"""By their names; another package's are entry points of this group."""
 
 
 def synthesizer_of(name: str, parameters: Mapping[str, Any]) -> Any:
@@ -35,7 +44,8 @@ def synthesizer_of(name: str, parameters: Mapping[str, Any]) -> Any:
     name : str
         One of `SYNTHESIZERS`, or another installed package's.
     parameters : mapping
-        The class's parameters, by name; a `family` of modips as a table with its `kind`.
+        The class's parameters, by name; what is itself a class, such as a `family` or a step of
+        modips, as a table of its parameters.
 
     Raises
     ------

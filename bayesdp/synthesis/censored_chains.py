@@ -26,9 +26,10 @@ from bayesdp.mechanisms.censored.posterior import CensoredPosteriorMechanism
 from bayesdp.mechanisms.randomness import random_words
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.private_folder import sweep
 from bayesdp.release import Release
 from bayesdp.synthesis.censor.model import censor, check_relation, clipping_interval
-from bayesdp.synthesis.posterior import PosteriorSynthesizer, last_draws, share_of
+from bayesdp.synthesis.posterior import last_draws, share_of
 from bayesdp.synthesis.publish import pay_then_draw
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Chains:
     ----------
     engine : {"pymc", "stan"}
         NUTS, by nutpie or by Stan.
-    epsilon, copies, neighbours, center, prior_phi, prior_lambda, largest
+    epsilon, copies, neighbours, center, prior_phi, prior_lambda, largest, bounds
         As for `CensoredBetaSynthesizer`.
     """
 
@@ -60,6 +61,7 @@ class Chains:
     prior_phi: tuple[float, float]
     prior_lambda: tuple[float, float]
     largest: float
+    bounds: tuple[float, float] = (0.0, 1.0)
 
     @property
     def share(self) -> float:
@@ -86,23 +88,20 @@ class Chains:
         ledger: DatasetLedger | None,
     ) -> Release:
         """Draw each copy's parameters, the last state of its own chain, and records given them."""
-        if self.engine == "pymc":
-            return PosteriorSynthesizer(
-                self.model(y, variable),
-                self.epsilon,
-                self.copies,
-                self.neighbours,
-                self.center,
-                weights,
-                size=size,
-            ).release(ledger=ledger)
+        sweep()
         mechanism = self.mechanism(y.size, size, variable)
-        stan.compile_program("censored_beta")  # what can fail does so before anything is spent
+        if self.engine == "stan":  # what can fail does so before anything is spent
+            stan.compile_program("censored_beta")
+            run = partial(self.by_stan, y, weights)
+        else:
+            run = partial(pymc.sample, self.censored_model(y, weights), variables=PARAMETERS)
 
+        @pymc.without_notices()
         def draw() -> dict[None, list[Any]]:
-            points = last_draws(partial(self.by_stan, y, weights), self.copies)
+            points = last_draws(run, self.copies)
             phi, lam = (np.array([point[name] for point in points]) for name in PARAMETERS)
-            return {None: synthetic_column.draw(phi, lam, size)[:, :, None].tolist()}
+            drawn = synthetic_column.draw(phi, lam, size, self.bounds)
+            return {None: drawn[:, :, None].tolist()}
 
         return pay_then_draw(
             {None: mechanism}, draw, copies=self.copies, variable="record", ledger=ledger

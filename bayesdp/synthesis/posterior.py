@@ -117,6 +117,8 @@ class PosteriorSynthesizer(Synthesizer):
     grid_bounds: Mapping[str, tuple[float, float]] | None = None
     grid_size: int | Mapping[str, int] | None = None
 
+    takes = "model"
+
     def __post_init__(self) -> None:
         super().__post_init__()
         relation = check_relation(self.neighbours)

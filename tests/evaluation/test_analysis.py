@@ -208,11 +208,14 @@ def test_normal_records_in_groups(tmp_path: Path):
 PUBLIC = (bdp.models, bdp.synthesizers)
 
 
-def test_every_public_model_and_synthesizer_of_tables_can_be_declared():
+def test_every_public_model_and_synthesizer_can_be_declared():
     public = [getattr(bdp.models, name) for name in bdp.models.__all__]
     models = {thing.__name__ for thing in public if hasattr(thing, "fit")}
     models -= {"RecordModel"}  # of functions, which no file declares
     assert {made.__name__ for made in MODELS.values()} == models
+    synthesizers = {name for name in bdp.synthesizers.__all__ if name.endswith("Synthesizer")}
+    assert {made.__name__ for made in SYNTHESIZERS.values()} == synthesizers
+    assert {made.takes for made in SYNTHESIZERS.values()} == {"records", "network", "model"}
     for registry, room in ((MODELS, "inference"), (SYNTHESIZERS, "synthesis")):
         for name, made in registry.items():
             assert any(made is getattr(ns, n) for ns in PUBLIC for n in ns.__all__)
