@@ -36,6 +36,8 @@ class Synthesizer:
     takes: ClassVar[str] = "records"
     """Confidential data that `release` takes: "records", a "network" or, in Python alone, a
     "model" that has them."""
+    settings: ClassVar[tuple[str, ...]] = ()
+    """Arguments of `release` that are no data, and no fields of the synthesizer."""
 
     def __post_init__(self) -> None:
         plain(self)

@@ -73,10 +73,15 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
         How (phi, lambda) is drawn: exactly, from a public grid, so that the guarantee is proved; or
         by NUTS, each copy from the last state of a chain of its own, so that the guarantee is
         conditional on exact draws.
-    prior_phi, prior_lambda, largest
-        As for `CensoredBetaMechanism`.
+    prior_phi : tuple of two floats
+        (p, q) of the prior phi ~ Beta(p, q).
+    prior_lambda : tuple of two floats
+        (smallest, shape) of the prior lambda ~ Pareto(smallest, shape).
+    largest : float
+        Largest lambda, where its prior ends.
     grid : tuple of two ints
-        As for `CensoredBetaMechanism`; for the engine "grid" only.
+        Log2 of the numbers of cells along phi and log lambda, as for `CensoredBetaMechanism`; for
+        the engine "grid" only.
     size : int
         Synthetic records in each copy, chosen without the data. It costs nothing.
     bounds : tuple of two floats

@@ -23,6 +23,7 @@ class GraphSynthesizer(Synthesizer):
     """
 
     takes: ClassVar[str] = "network"
+    settings: ClassVar[tuple[str, ...]] = ("copies", "delta")
     variable: ClassVar[str] = "value"
     """Name of what is released."""
     usual_copies: ClassVar[int] = 1
