@@ -10,6 +10,7 @@ import typer
 from bayesdp._version import __version__
 from bayesdp.cli import (
     audit,
+    catalogue,
     demo,
     errata,
     explore,
@@ -30,7 +31,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(ledger.app, name="ledger")
-app.command()(synthesize.synthesize)
+app.command(add_help_option=False, context_settings=synthesize.ANY_OPTION)(synthesize.synthesize)
+app.command()(catalogue.synthesizers)
+app.command()(catalogue.models)
 app.command()(reproduce.reproduce)
 app.command()(errata.errata)
 app.command()(plan.plan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,14 @@ from bayesdp.cli.posteriors import print_summary
 from bayesdp.cli.tables import print_table, progress_bar
 
 
-def run_analysis(name: str, out: Path, force: bool) -> None:
-    """Run an analysis with a progress bar, then show its table."""
+def run_analysis(name: str, out: Path, force: bool, fit: Mapping[str, Any] | None = None) -> None:
+    """Run an analysis with a progress bar, then show its table; `fit` is instead of the file's."""
     from bayesdp.evaluation.analysis import REPORT, find_analysis
     from bayesdp.evaluation.analysis import run_analysis as run
 
     find_analysis(name)  # so that a wrong name fails before a progress bar is drawn
     with progress_bar() as step:
-        result = run(name, out, force=force, progress=step)
+        result = run(name, out, force=force, fit=fit, progress=step)
     if result.model.family == "binomial":
         _print_comparison(result)
     else:

@@ -12,6 +12,7 @@ from bayesdp.cli import options
 from bayesdp.cli.analyses import run_analysis
 from bayesdp.cli.options import Force
 from bayesdp.cli.posteriors import print_summary
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.readers import MODELS
 
 
@@ -26,7 +27,10 @@ def fit(
             help="File to write, or folder of an analysis; default: posterior.nc, or its name."
         ),
     ] = None,
-    family: Annotated[str, typer.Option(help=f"Model family: {', '.join(MODELS)}.")] = "binomial",
+    family: Annotated[
+        str | None,
+        typer.Option(help=f"Model family: {', '.join(MODELS)}; default: binomial."),
+    ] = None,
     prior: Annotated[
         str | None, typer.Option(help="Numbers of the prior, such as 1,1 for a beta prior.")
     ] = None,
@@ -39,17 +43,36 @@ def fit(
         typer.Option("--set", help="Another parameter of the model, as TOML: 'sd = 1.5'."),
     ] = None,
     engine: Annotated[
-        str, typer.Option(help="Engine: auto, or one of the model's, such as exact, pymc or stan.")
-    ] = "auto",
-    draws: Annotated[int, typer.Option(help="Draws per chain.")] = 4000,
-    chains: Annotated[int, typer.Option(help="Number of chains.")] = 4,
+        str | None,
+        typer.Option(help="Engine: auto, or one of the model's, such as exact, pymc or stan."),
+    ] = None,
+    draws: Annotated[int | None, typer.Option(help="Draws per chain.")] = None,
+    chains: Annotated[int | None, typer.Option(help="Number of chains; default: 4.")] = None,
+    warmup: Annotated[int | None, typer.Option(help="Draws that each chain discards.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed, for reproducible draws.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--setting",
+            help="A setting of the engine or the fit, as TOML: 'target_accept = 0.95'; "
+            "`bayesdp models NAME` lists them.",
+        ),
+    ] = None,
     force: Force = False,
 ) -> None:
     """Draw from the posterior given a release, or run a whole analysis."""
+    given: dict[str, Any] = {"engine": engine, "draws": draws, "chains": chains}
+    given |= {"warmup": warmup, "seed": seed, **options.parameters(settings or [], "setting")}
+    sampling = {name: value for name, value in given.items() if value is not None}
     if target.endswith(".toml") or not Path(target).exists():
-        run_analysis(target, out or Path(Path(target).stem), force)
+        if (family, prior, n, parameters) != (None, None, None, None):
+            raise InvalidInput(
+                f"{quoted(target)} is an analysis, which declares its model: family, prior, n and "
+                "set are for a release folder; leave them out"
+            )
+        run_analysis(target, out or Path(Path(target).stem), force, sampling)
         return
+    from bayesdp.evaluation.analysis import checked_fit
     from bayesdp.evaluation.declarations import model_of
     from bayesdp.release import Release
     from bayesdp.storage import check_file, whole_file
@@ -61,9 +84,9 @@ def fit(
         declared["prior"] = options.numbers("prior", prior)
     if n is not None:
         declared["n"] = options.sizes(n)
-    model = model_of(family, declared)
-    sampling: dict[str, Any] = {"engine": engine, "draws": draws, "chains": chains, "seed": seed}
-    idata = model.fit(Release.load(target), progress=sys.stderr.isatty(), **sampling)
+    model = model_of(family or "binomial", declared)
+    arguments = checked_fit(model, {"progress": sys.stderr.isatty(), **sampling})
+    idata = model.fit(Release.load(target), **arguments)
     with whole_file(out) as work:
         idata.to_netcdf(str(work))
     print_summary(idata)

@@ -40,15 +40,15 @@ def sizes(text: str) -> range | int:
     return range(low, high[0] + 1) if high else low
 
 
-def parameters(lines: list[str]) -> dict[str, Any]:
-    """Parse a model's parameters from lines of TOML."""
+def parameters(lines: list[str], name: str = "set") -> dict[str, Any]:
+    """Parse parameters from lines of TOML."""
     import tomllib
 
     try:
         return tomllib.loads("\n".join(lines))
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(
-            f"set is {quoted(lines)}; each must be a line of TOML: {error}"
+            f"{name} is {quoted(lines)}; each must be a line of TOML: {error}"
         ) from error
 
 

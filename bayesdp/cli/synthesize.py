@@ -1,28 +1,79 @@
-"""Command `bayesdp synthesize`: private copies of a column. Heavy imports wait until it runs."""
+"""Command `bayesdp synthesize`: private copies of data, by any synthesizer.
+
+Its options are those below and the chosen synthesizer's fields: what a command takes is known once
+its name is, so that the command is made then. Heavy imports wait until it runs.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from bayesdp.cli import options
+from bayesdp.cli.fields import Field, check_options, fields_of, first_line
 from bayesdp.cli.ledger import cost_text, open_account
 from bayesdp.errors import InvalidInput
 
+USUAL = "beta_binomial"
+ANY_OPTION = {"ignore_unknown_options": True, "allow_extra_args": True}
 
-def synthesize(
-    data: Annotated[Path, typer.Argument(help="Confidential records: a CSV or Parquet file.")],
-    column: Annotated[str, typer.Option(help="Column of answers: 0 and 1, or true and false.")],
+
+def synthesize(context: typer.Context) -> None:
+    """Release private copies of data, and what they promise, by any synthesizer."""
+    name = _chosen(context.args)
+    cls, fields = _declared(name)
+    common = inspect.signature(_options, eval_str=True).parameters
+    offered = [field for field in fields if field.name not in common]
+
+    def run(**given: Any) -> None:
+        declared = {each.name: each.value(given.pop(each.name)) for each in offered}
+        _run(name, cls, {key: v for key, v in declared.items() if v is not None}, given)
+
+    own = [field.parameter(f"Fields of {cls.__name__}") for field in offered]
+    made: Any = run
+    made.__signature__ = inspect.Signature([*common.values(), *own])
+    made.__annotations__ = {}
+    app = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    app.command(help=f"Release private copies of data, by `{name}`: {first_line(cls)}")(made)
+    command = typer.main.get_command(app)
+    known = [option for each in command.params for option in (*each.opts, *each.secondary_opts)]
+    known = [option for option in (*known, "--help") if option.startswith("--")]
+    check_options(context.args, known, f"`bayesdp synthesize --synthesizer {name}`")
+    command.main(context.args, prog_name=context.command_path, standalone_mode=False)
+
+
+def _options(
+    data: Annotated[
+        str,
+        typer.Argument(help="Confidential data: a CSV or Parquet file, or networkx:NAME."),
+    ],
     out: Annotated[Path, typer.Option(help="Release folder to write.")],
-    epsilon: Annotated[float | None, typer.Option(help="Total privacy cost.")] = None,
-    copies: Annotated[int, typer.Option(help="Number of synthetic copies.")] = 5,
-    by: Annotated[str | None, typer.Option(help="Column of groups.")] = None,
-    size: Annotated[int | None, typer.Option(help="Records per copy; default: n.")] = None,
-    prior: Annotated[
-        str | None, typer.Option(help="The mechanism's prior a,b, instead of epsilon.")
+    synthesizer: Annotated[
+        str, typer.Option(help="Its name; `bayesdp synthesizers` lists all.")
+    ] = USUAL,
+    column: Annotated[
+        str | None, typer.Option(help="Column of the records: answers 0 and 1, say, or numbers.")
     ] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Several columns, for a synthesizer of tables: a,b,c.")
+    ] = None,
+    by: Annotated[str | None, typer.Option(help="Column of groups.")] = None,
+    counts: Annotated[
+        str | None, typer.Option(help="Column of how many records each row stands for.")
+    ] = None,
+    ties: Annotated[str, typer.Option(help="Columns of the ends of a network's ties.")] = "from,to",
+    nodes: Annotated[
+        str | None,
+        typer.Option(
+            help="All nodes of a network: their number, 1:40, labels a,b,c or a file of them."
+        ),
+    ] = None,
+    directed: Annotated[bool, typer.Option("--directed", help="Ties have a direction.")] = False,
     confidential_n: Annotated[
         bool, typer.Option("--confidential-n", help="Keep n confidential, and each record's group.")
     ] = False,
@@ -45,6 +96,10 @@ def synthesize(
     above: Annotated[
         float | None, typer.Option(help="Threshold: numbers above it count as 1.")
     ] = None,
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A field of the synthesizer, as TOML: 'bounds.age = [18, 90]'."),
+    ] = None,
     ledger: Annotated[str | None, typer.Option(help="URL of the ledger to spend from.")] = None,
     dataset: Annotated[
         str | None, typer.Option(help="Dataset whose budget is charged, with --ledger.")
@@ -53,42 +108,93 @@ def synthesize(
         bool, typer.Option("--force", help="Replace an earlier result there.")
     ] = False,
 ) -> None:
-    """Release private copies of a yes/no column, and what they promise."""
+    """Options that don't depend on the synthesizer; what they are called is what `_run` takes."""
+
+
+def _chosen(args: Sequence[str]) -> str:
+    """Name of the synthesizer, which says what other options there are."""
+    named = USUAL
+    for k, arg in enumerate(args):
+        name, equals, value = arg.partition("=")
+        if name == "--synthesizer":
+            named = value if equals else (args[k + 1] if k + 1 < len(args) else "")
+    return named
+
+
+def _declared(name: str) -> tuple[Any, list[Field]]:
+    from bayesdp.evaluation.declarations import settings_of, synthesizer_named
+
+    cls = synthesizer_named(name)
+    return cls, fields_of(cls, settings_of(cls))
+
+
+def _run(name: str, cls: Any, declared: dict[str, Any], given: dict[str, Any]) -> None:
+    """Release, by a synthesizer with declared fields, from the data that the other options name."""
+    from bayesdp.evaluation.declarations import release_of
     from bayesdp.release import MANIFEST
     from bayesdp.storage import check_target
-    from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
-    from bayesdp.synthesis.groups import sorted_labels
-    from bayesdp.synthesis.tables import answers, check_values, group_labels, read_table
 
-    check_target(out, MANIFEST, force=force)  # before anything is spent or drawn
-    account = open_account(ledger, dataset)
-    listed = options.groups(groups) if groups else None
-    if all_groups and (listed or not by or confidential_n):
+    out, by, all_groups = given["out"], given["by"], given["all_groups"]
+    check_target(out, MANIFEST, force=given["force"])  # before anything is spent or drawn
+    account = open_account(given["ledger"], given["dataset"])
+    listed = options.groups(given["groups"]) if given["groups"] else None
+    if all_groups and (listed or not by or given["confidential_n"]):
         raise InvalidInput(
             "all-groups publishes the labels that occur in --by; it goes with neither --groups nor "
             "--confidential-n"
         )
-    possible = None if values is None else values.split(",")
-    check_values(equals, possible, above)  # before the records are looked at
-    text = [name for name, given in ((column, equals), (by, listed)) if name and given is not None]
-    frame = read_table(data, [column, *([by] if by else [])], text=text)
-    labels = group_labels(frame[by], listed) if by else None
-    shown = list(listed.values()) if listed else None
-    if all_groups and labels is not None:
+    section = _section(cls, given, listed)
+    section.check_taken_by(name, cls)
+    declared |= _once(declared, options.parameters(given["parameters"] or []))
+    if given["confidential_n"]:
+        declared |= _once(declared, {"public_n": False})
+    if listed or all_groups:
+        declared["groups"] = list(listed.values()) if listed else None
+    synthesizer, settings = release_of(name, declared)
+    data, labels = section.read(Path(), synthesizer)
+    if all_groups:
+        from bayesdp.synthesis.groups import sorted_labels
+
         shown = sorted_labels(set(labels.dropna().tolist()))
-    synthesizer = BetaBinomialSynthesizer(
-        epsilon=epsilon,
-        copies=copies,
-        size=size,
-        prior=options.pair("prior", prior) if prior else None,
-        public_n=not confidential_n,
-        groups=shown,
-    )
-    records = answers(frame[column], equals=equals, values=possible, above=above)
-    release = synthesizer.release(records, by=labels, variable=column, ledger=account)
-    release.save(out, force=force)
+        synthesizer = dataclasses.replace(synthesizer, groups=shown)
+    if labels is not None:
+        settings["by"] = labels
+    release = synthesizer.release(data, ledger=account, **settings)
+    release.save(out, force=given["force"])
     typer.echo(f"released {release.copies} copies to {out}: {release.guarantee}")
     for assumption in release.guarantee.assumptions:
         typer.echo(f"  {assumption}")
     if account is not None:
         typer.echo(f"  left of {account.name}: {cost_text(account.remaining())}")
+
+
+def _section(cls: Any, given: dict[str, Any], listed: dict[str, Any] | None) -> Any:
+    """The declaration of the data, as of an analysis in TOML."""
+    from bayesdp.evaluation.data_section import DataSection
+    from bayesdp.synthesis.network_tables import NETWORKX
+    from bayesdp.synthesis.tables import check_values
+
+    def split(text: str | None) -> list[str] | None:
+        return None if text is None else text.split(",")
+
+    values, above = split(given["values"]), given["above"]
+    check_values(given["equals"], values, above)  # before the records are looked at
+    source = given["data"]
+    of_table = given["column"] or given["columns"] or cls.takes != "network"
+    in_file = not of_table and not source.startswith(NETWORKX)
+    return DataSection.declared(
+        source=source,
+        labels=listed if given["by"] else None,
+        columns=split(given["columns"]),
+        values=values,
+        ties=split(given["ties"]) if in_file else None,
+        **{name: given[name] for name in ("column", "by", "counts", "equals", "above")},
+        **{name: given[name] for name in ("nodes", "directed")},
+    )
+
+
+def _once(declared: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    for name in more:
+        if name in declared:
+            raise InvalidInput(f"{name} is given twice; give it once")
+    return more

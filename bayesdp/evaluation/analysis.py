@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,11 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bayesdp import resources
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.evaluation.declarations import model_of, synthesizer_of
+from bayesdp.evaluation.data_section import DataSection
+from bayesdp.evaluation.declarations import model_of, release_of, synthesizer_named
 from bayesdp.evaluation.declared_files import read_declared
 from bayesdp.release import Release
 from bayesdp.storage import whole_folder
-from bayesdp.synthesis.tables import answers, check_values, group_labels, read_table
 
 if TYPE_CHECKING:
     import arviz as az
@@ -32,39 +32,8 @@ class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class DataSection(_Section):
-    """Declaration of the confidential records; see `read_table`, `answers` and `group_labels`."""
-
-    source: str
-    column: str | None = None
-    columns: list[str] | None = None
-    """Several, for a synthesizer of tables."""
-    by: str | None = None
-    equals: str | None = None
-    values: list[str] | None = None
-    """All that may occur, with `equals`."""
-    above: float | None = None
-    labels: dict[str, str] | None = None
-    public: bool = False
-    """Public benchmark data: the report may show the true proportions."""
-
-    @model_validator(mode="after")
-    def _one_way(self) -> DataSection:
-        if (self.column is None) == (self.columns is None):
-            raise ValueError("give either column or columns")
-        if self.columns is not None and (self.equals, self.above) != (None, None):
-            raise ValueError("equals and above are about one column; give column, not columns")
-        check_values(self.equals, self.values)
-        return self
-
-    def answers(self, frame: Any) -> Any:
-        """Return the column as 0/1 answers."""
-        column = frame[self.column]
-        return answers(column, equals=self.equals, values=self.values, above=self.above)
-
-
 class SynthesizerSection(BaseModel):
-    """Declaration of a synthesizer: its name, and its parameters; see `synthesizer_of`."""
+    """Declaration of a synthesizer: its name, and its parameters; see `release_of`."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -79,16 +48,6 @@ class ModelSection(BaseModel):
     family: str
 
 
-class EngineSection(_Section):
-    """Declaration of the arguments of `fit`; the model's defaults apply where none is given."""
-
-    engine: str | None = None
-    draws: int | None = None
-    chains: int | None = None
-    warmup: int | None = None
-    seed: int | None = None
-
-
 class Analysis(_Section):
     """Declaration of a whole analysis, as read from a TOML file."""
 
@@ -98,7 +57,8 @@ class Analysis(_Section):
     release: str | None = None
     """An existing release folder, instead of data and a synthesizer."""
     model: ModelSection
-    fit: EngineSection = Field(default_factory=EngineSection)
+    fit: dict[str, Any] = Field(default_factory=dict)
+    """Arguments of the model's `fit`, its own options and its engines' settings among them."""
 
     @model_validator(mode="after")
     def _one_source(self) -> Analysis:
@@ -167,6 +127,7 @@ def run_analysis(
     out: Path,
     *,
     force: bool = False,
+    fit: Mapping[str, Any] | None = None,
     progress: Progress = lambda description, done: None,
 ) -> Result:
     """Synthesize, fit and report, into one folder that appears whole or not at all.
@@ -179,6 +140,8 @@ def run_analysis(
         Folder to make.
     force : bool
         Whether to replace an earlier result there.
+    fit : mapping, optional
+        Arguments of the model's `fit`, instead of the file's.
     progress : callable
         Called with the name of each step as it starts, and the fraction done so far.
 
@@ -192,51 +155,47 @@ def run_analysis(
     path = find_analysis(name)
     analysis = load_analysis(path)
     model = model_of(analysis.model.family, analysis.model.model_extra or {})
+    sampling = checked_fit(model, {**analysis.fit, **(fit or {})})
     with whole_folder(out, POSTERIOR, force=force) as work:
         release, reference = _released(analysis, path.parent, progress)
         if analysis.release is None:
             release.save(work / RELEASE)
         progress("fit the posterior of what was released", 0.6)
-        idata = model.fit(release, **analysis.fit.model_dump(exclude_none=True))
+        idata = model.fit(release, **sampling)
         idata.to_netcdf(str(work / POSTERIOR))
         progress("write the report", 0.8)
         write_report(idata, release, work / REPORT, title=analysis.title, reference=reference)
     return Result(out, release, idata, model, reference)
 
 
+def checked_fit(model: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a model's `fit`, or raise InvalidInput before anything is released.
+
+    Another package's model that has no `check_fit` checks them when it is fitted.
+    """
+    try:
+        if hasattr(model, "check_fit"):
+            model.check_fit(**arguments)
+    except InvalidInput as error:
+        raise InvalidInput(f"fit.{error}") from error
+    except TypeError as error:
+        raise InvalidInput(f"fit: {error}") from error
+    return dict(arguments)
+
+
 def _released(analysis: Analysis, folder: Path, progress: Progress) -> tuple[Release, Any]:
     if analysis.data is None or analysis.synthesizer is None:
         progress("read the release", 0.2)
         return Release.load(folder / str(analysis.release)), None
-    data, declared = analysis.data, analysis.synthesizer
-    synthesizer = synthesizer_of(declared.name, declared.model_extra or {})
-    progress("read the confidential records", 0.2)
-    source = data.source
-    if ":" not in source and not Path(source).is_absolute():
-        source = str(folder / source)
-    columns = data.columns or [str(data.column)]
-    written = ((data.column, data.equals), (data.by, data.labels))
-    text = [name for name, given in written if name and given is not None]
-    text += _texts(synthesizer, data.by)
-    frame = read_table(source, [*columns, *([data.by] if data.by else [])], text=text)
-    records: Any = frame[columns]
-    if data.column is not None:
-        records = data.answers(frame)
-    by = group_labels(frame[data.by], data.labels) if data.by else None
+    declared, given = analysis.data, analysis.synthesizer
+    declared.check_taken_by(given.name, synthesizer_named(given.name))
+    synthesizer, settings = release_of(given.name, given.model_extra or {})
+    progress("read the confidential data", 0.2)
+    data, by = declared.read(folder, synthesizer)
     progress("draw private copies", 0.4)
-    release = synthesizer.release(records, **({} if by is None else {"by": by}))
-    shown = data.public and analysis.model.family == "binomial"
-    return release, _true_proportions(records, by) if shown else None
-
-
-def _texts(synthesizer: Any, by: str | None) -> list[str]:
-    """List the columns whose listed labels are strings, and are read from a file as such."""
-    labels = dict(getattr(synthesizer, "categories", None) or {})
-    for step in getattr(synthesizer, "steps", ()):
-        labels |= dict(step.columns)
-    if by is not None:
-        labels[by] = getattr(synthesizer, "groups", None) or ()
-    return [name for name, given in labels.items() if {type(v) for v in given} == {str}]
+    release = synthesizer.release(data, **({} if by is None else {"by": by}), **settings)
+    shown = declared.public and analysis.model.family == "binomial"
+    return release, _true_proportions(data, by) if shown else None
 
 
 def _true_proportions(values: pd.Series[Any], by: pd.Series[Any] | None) -> Any:

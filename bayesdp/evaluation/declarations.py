@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bayesdp.errors import InvalidInput, quoted
@@ -15,16 +15,26 @@ SYNTHESIZERS = Registry(
     "bayesdp.synthesis",
     {
         "beta_binomial": "beta_binomial:BetaBinomialSynthesizer",
+        "censored_beta": "censored_beta:CensoredBetaSynthesizer",
+        "censored_regression": "censored_regression:CensoredRegressionSynthesizer",
         "dirichlet_multinomial": "dirichlet_multinomial:DirichletMultinomialSynthesizer",
+        "dp_ergm": "dp_ergm:DPERGMSynthesizer",
+        "edge_flip": "edge_flip:EdgeFlipSynthesizer",
         "log_linear": "log_linear.synthesizer:LogLinearSynthesizer",
         "modips": "modips:ModipsSynthesizer",
+        "noisy_degrees": "noisy_degrees:NoisyDegreesSynthesizer",
         "noisy_moments": "noisy_moments:NoisyMomentsSynthesizer",
+        "noisy_statistics": "noisy_statistics:NoisyStatisticsSynthesizer",
+        "noisy_triangles": "noisy_triangles:NoisyTrianglesSynthesizer",
         "perturbed_coefficients": "perturbed_coefficients:PerturbedCoefficientsSynthesizer",
         "perturbed_histogram": "histogram:PerturbedHistogramSynthesizer",
         "poisson_gamma": "poisson_gamma:PoissonGammaSynthesizer",
+        "posterior": "posterior:PosteriorSynthesizer",
+        "sequential_modips": "sequential_modips:SequentialModipsSynthesizer",
+        "truncated_statistics": "truncated_statistics:TruncatedStatisticsSynthesizer",
     },
 )
-"""Those of tables, by their names; another package's are entry points of this group."""
+"""By their names; another package's are entry points of this group."""
 
 
 def synthesizer_of(name: str, parameters: Mapping[str, Any]) -> Any:
@@ -35,7 +45,8 @@ def synthesizer_of(name: str, parameters: Mapping[str, Any]) -> Any:
     name : str
         One of `SYNTHESIZERS`, or another installed package's.
     parameters : mapping
-        The class's parameters, by name; a `family` of modips as a table with its `kind`.
+        The class's parameters, by name; what is itself a class, such as a `family` or a step of
+        modips, as a table of its parameters.
 
     Raises
     ------
@@ -55,13 +66,62 @@ def synthesizer_class(name: str, parameters: Mapping[str, Any]) -> tuple[Any, di
         If there is no synthesizer of that name, or it has no such parameters.
     """
     made = {key: _frozen(value) for key, value in parameters.items()}
-    cls = _found("synthesizer.name", name, SYNTHESIZERS)
+    cls = synthesizer_named(name)
     _check_known("synthesizer", cls, made)
     if isinstance(made.get("family"), Mapping):
         from bayesdp.mechanisms.families import check_family
 
         made["family"] = check_family(made["family"])
     return cls, made
+
+
+def synthesizer_named(name: str) -> Any:
+    """The class of a synthesizer, by its name.
+
+    Raises
+    ------
+    InvalidInput
+        If there is none of that name.
+    """
+    return _found("synthesizer.name", name, SYNTHESIZERS)
+
+
+def settings_of(cls: Any) -> tuple[str, ...]:
+    """Arguments of a synthesizer's `release` that a declaration may have beside its fields."""
+    fields = {field.name for field in dataclasses.fields(cls)}
+    return tuple(name for name in cls.settings if name not in fields)
+
+
+def release_of(name: str, parameters: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Make a synthesizer, and the settings of its `release`, from one declaration.
+
+    Parameters
+    ----------
+    name, parameters
+        As for `synthesizer_of`; `parameters` may have the settings too.
+
+    Raises
+    ------
+    InvalidInput
+        As by `synthesizer_of`.
+    """
+    cls = synthesizer_named(name)
+    more = settings_of(cls)
+    _check_known("synthesizer", cls, parameters, more)
+    settings = {key: value for key, value in parameters.items() if key in more}
+    fields = {key: value for key, value in parameters.items() if key not in more}
+    return synthesizer_of(name, fields), settings
+
+
+def model_named(family: str) -> Any:
+    """The class of a model, by its family.
+
+    Raises
+    ------
+    InvalidInput
+        If there is none of that name.
+    """
+    return _found("model.family", family, MODELS)
 
 
 def model_of(family: str, parameters: Mapping[str, Any]) -> Any:
@@ -94,7 +154,7 @@ def model_of(family: str, parameters: Mapping[str, Any]) -> Any:
         from bayesdp.networks.prior import NormalPrior
 
         made["prior"] = _made("model.prior", NormalPrior, made["prior"])
-    return _made("model", _found("model.family", family, MODELS), made)
+    return _made("model", model_named(family), made)
 
 
 def _found(what: str, name: str, registry: Registry) -> Any:
@@ -115,10 +175,12 @@ def _made(what: str, cls: Any, parameters: Mapping[str, Any]) -> Any:
     return cls(**{name: _frozen(value) for name, value in parameters.items()})
 
 
-def _check_known(what: str, cls: Any, parameters: Mapping[str, Any]) -> list[Any]:
+def _check_known(
+    what: str, cls: Any, parameters: Mapping[str, Any], more: Sequence[str] = ()
+) -> list[Any]:
     """Return the fields of a class, or raise InvalidInput if a parameter isn't among them."""
     fields = [field for field in dataclasses.fields(cls) if field.init]
-    known = [field.name for field in fields]
+    known = [*(field.name for field in fields), *more]
     for name in parameters:
         if name not in known:
             raise InvalidInput(

@@ -77,6 +77,11 @@ class Run:
         """Arguments of an engine of chains, which need a warmup and may have settings."""
         return {**self.independent, "warmup": self.warmup, **self.settings}
 
+    @property
+    def told(self) -> dict[str, str]:
+        """The engine's settings, for a fit's attrs, where any were given."""
+        return {"engine_settings": json.dumps(self.settings)} if self.settings else {}
+
 
 class Model:
     """Base of models, which infer their parameters from what was released.
@@ -190,6 +195,44 @@ class Model:
         UserWarning
             If chains haven't mixed, or noise hardly explains the outputs.
         """
+        arguments = {"draws": draws, "chains": chains, "warmup": warmup, "seed": seed, **options}
+        sizes, settings, more = self.check_fit(engine=engine, **arguments)
+        read = self.read(release)
+        chosen, reason = self.chosen(engine, read)
+        given = check_settings(chosen, settings)
+        run = Run(
+            release, read, chosen, reason, **sizes, progress=progress, options=more, settings=given
+        )
+        return self.result(run, self.sample(run), self.noises(release, read))
+
+    def check_fit(
+        self,
+        *,
+        engine: str = "auto",
+        draws: int | None = None,
+        chains: int = 4,
+        warmup: int | None = None,
+        seed: int | None = None,
+        progress: bool | None = None,
+        **options: Any,
+    ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        """Check the arguments of `fit`, as far as that is possible without a release.
+
+        Parameters
+        ----------
+        engine, draws, chains, warmup, seed, progress, **options
+            As for `fit`.
+
+        Returns
+        -------
+        tuple of three mappings
+            The sizes, the engines' settings and the model's own options.
+
+        Raises
+        ------
+        InvalidInput, TypeError
+            As by `fit`.
+        """
         sizes = self._sizes(draws, chains, warmup, seed)
         settings = self._settings(options)
         more = self._options("fit", options, self.options)
@@ -198,13 +241,7 @@ class Model:
             raise InvalidInput(
                 f"engine is {quoted(engine)}; it must be {', '.join(names[:-1])} or {names[-1]}"
             )
-        read = self.read(release)
-        chosen, reason = self.chosen(engine, read)
-        given = check_settings(chosen, settings)
-        run = Run(
-            release, read, chosen, reason, **sizes, progress=progress, options=more, settings=given
-        )
-        return self.result(run, self.sample(run), self.noises(release, read))
+        return sizes, settings, more
 
     def fit_naive(
         self,
@@ -358,8 +395,7 @@ class Model:
     def result(self, run: Run, drawn: Draws, noises: Sequence[Noise] = ()) -> az.InferenceData:
         """Make an InferenceData of the draws, with a verdict on them."""
         about = {"family": self.family, **self.about(run, drawn)}
-        if run.settings:
-            about["engine_settings"] = json.dumps(run.settings)
+        about |= run.told
         judged = {name: v for name, v in drawn.posterior.items() if name not in self.derived}
         verdict = verdict_on(dataclasses.replace(drawn, posterior=judged), noises)
         about["verdict"] = f"{_NAIVE}{verdict}" if run.engine == NAIVE else verdict

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from bayesdp.core.fields import is_later, written
 from bayesdp.errors import InvalidInput, InvalidRelease, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.registry import mechanism_named
@@ -47,8 +48,7 @@ class MechanismEntry(_Strict):
     @classmethod
     def of(cls, mechanism: Mechanism) -> MechanismEntry:
         """Describe a mechanism."""
-        parameters = dataclasses.asdict(mechanism)  # type: ignore[call-overload]
-        return cls(name=mechanism.name, parameters=json.loads(json.dumps(parameters)))
+        return cls(name=mechanism.name, parameters=json.loads(json.dumps(written(mechanism))))
 
     def build(self) -> Mechanism:
         """The mechanism described, its parameters validated by its own rules.
@@ -59,8 +59,10 @@ class MechanismEntry(_Strict):
             If the name is unknown, or the parameters aren't the mechanism's or are out of range.
         """
         made = mechanism_named(self.name)
-        expected = {field.name for field in dataclasses.fields(made)}
-        if set(self.parameters) != expected:
+        fields = dataclasses.fields(made)
+        expected = {field.name for field in fields}
+        old = {field.name for field in fields if not is_later(field)}
+        if not old <= set(self.parameters) <= expected:
             raise InvalidRelease(
                 f"mechanism {quoted(self.name)} has parameters {sorted(self.parameters)}; "
                 f"they must be {sorted(expected)}"

@@ -33,6 +33,12 @@ class Synthesizer:
     graphs `bayesdp.synthesis.graphs.GraphSynthesizer`.
     """
 
+    takes: ClassVar[str] = "records"
+    """Confidential data that `release` takes: "records", a "network" or, in Python alone, a
+    "model" that has them."""
+    settings: ClassVar[tuple[str, ...]] = ()
+    """Arguments of `release` that are no data, and no fields of the synthesizer."""
+
     def __post_init__(self) -> None:
         plain(self)
         check_declared(self)

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_flag
-from bayesdp.core.fields import declared
+from bayesdp.checks import check_at_least_one, check_flag, keep
+from bayesdp.core.fields import declared, of_table
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.censored.beta import CensoredBetaMechanism
-from bayesdp.mechanisms.censored.inputs import check_records, check_some
+from bayesdp.mechanisms.censored.inputs import check_bounds, check_records, check_some
 from bayesdp.mechanisms.censored.records import stored, with_weights
+from bayesdp.mechanisms.censored.synthetic_column import rescaled
 from bayesdp.mechanisms.censored.weights import (
     ATTACHED,
     PublicWeights,
@@ -26,6 +27,7 @@ from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
 from bayesdp.release.manifest import Label
 from bayesdp.synthesis.base import RecordSynthesizer
+from bayesdp.synthesis.parameters import by_value
 from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
 from bayesdp.synthesis.scan import Scan
 
@@ -47,6 +49,8 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
     wide under replace-one; (phi, lambda) is drawn, and then synthetic records given it
     (`CensoredBetaMechanism`; Hu, Williams and Savitsky 2025, with an exact draw instead of MCMC).
 
+    Records between other `bounds` are rescaled to (0, 1) before, and copies rescaled back.
+
     Parameters
     ----------
     epsilon : float
@@ -63,18 +67,26 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
         means 1. A vector has one weight for each record, in their order, and none may depend on
         other records: it must be public, or a public function of its own record. A callable is
         such a function; it is called with one record at a time, an array of shape (1,), and
-        returns one weight. `PublicWeights` leaves nothing to be assumed, and the grid's manifest
-        holds its numbers.
+        returns one weight, of the record rescaled to (0, 1). `PublicWeights` leaves nothing to be
+        assumed, and the grid's manifest holds its numbers; a table of its parameters will do.
     engine : {"grid", "stan", "pymc"}
         How (phi, lambda) is drawn: exactly, from a public grid, so that the guarantee is proved; or
         by NUTS, each copy from the last state of a chain of its own, so that the guarantee is
         conditional on exact draws.
-    prior_phi, prior_lambda, largest
-        As for `CensoredBetaMechanism`.
+    prior_phi : tuple of two floats
+        (p, q) of the prior phi ~ Beta(p, q).
+    prior_lambda : tuple of two floats
+        (smallest, shape) of the prior lambda ~ Pareto(smallest, shape).
+    largest : float
+        Largest lambda, where its prior ends.
     grid : tuple of two ints
-        As for `CensoredBetaMechanism`; for the engine "grid" only.
+        Log2 of the numbers of cells along phi and log lambda, as for `CensoredBetaMechanism`; for
+        the engine "grid" only.
     size : int
         Synthetic records in each copy, chosen without the data. It costs nothing.
+    bounds : tuple of two floats
+        Bounds that all records lie strictly between, chosen without the data: (0, 500_000), say, of
+        incomes. Records at or outside them are refused.
 
     Raises
     ------
@@ -104,11 +116,14 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
     largest: float = 1000.0
     grid: tuple[int, int] = (30, 30)
     size: int = declared(check_at_least_one, default=2000)
+    bounds: tuple[float, float] = declared(by_value(check_bounds), default=(0.0, 1.0))
 
     grouped = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if isinstance(self.weights, Mapping):
+            keep(self, weights=of_table(PublicWeights)("weights", self.weights))
         if self.engine not in ("grid", *_CHAINS):
             raise InvalidInput(
                 f"engine is {quoted(self.engine)}; it must be 'grid', whose draws are exact, "
@@ -132,8 +147,8 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
         Parameters
         ----------
         y : array_like or Scan
-            The confidential records, all in (0, 1); at least one, unless the engine is "grid". A
-            scan's column may be larger than memory; see the notes.
+            The confidential records, all between the bounds; at least one, unless the engine is
+            "grid". A scan's column may be larger than memory; see the notes.
         by : None
             There are no groups.
         variable : str, optional
@@ -148,8 +163,8 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
         Raises
         ------
         InvalidInput
-            If the data have missing values or aren't all in (0, 1), the weights don't fit them,
-            there is no room to sort them on disk, or there is a ledger and the draws would be
+            If the data have missing values or aren't all between the bounds, the weights don't fit
+            them, there is no room to sort them on disk, or there is a ledger and the draws would be
             seeded. Nothing is spent or drawn then.
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
@@ -192,7 +207,9 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
         records, weights = self._columns(tallies[None])
         from bayesdp.synthesis.censored_beta_law import release_by_chains
 
-        return release_by_chains(self._chains, records, weights, self.size, variable, ledger)
+        return release_by_chains(
+            self._chains, records, weights, self.size, variable, self.bounds, ledger
+        )
 
     def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Any]:
         """Check all records, in memory or sorted on disk."""
@@ -216,6 +233,7 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
             largest=self.largest,
             grid=self.grid,
             weights=self._weighting,
+            bounds=self.bounds,
         )
 
     def guarantee(self, n: Any = None) -> Guarantee:
@@ -327,9 +345,10 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
         """Check the records; with weights attached to them, return a pair."""
         weighting = self._weighting
         if isinstance(records, Scan) and self.engine == "grid" and not isinstance(weighting, str):
-            return stored(records.pieces(), weighting)
+            return stored((rescaled(y, self.bounds) for y in records.pieces()), weighting)
         check = check_records if self.engine == "grid" else check_some
-        records = check(records.to_numpy() if isinstance(records, Scan) else records)
+        records = records.to_numpy() if isinstance(records, Scan) else records
+        records = check(rescaled(records, self.bounds))
         if weighting != ATTACHED:
             return records
         weights = self.weights

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.engines.pymc.sampling import import_pymc
+from bayesdp.engines.pymc import sampling as pymc
 from bayesdp.engines.stan import sampling as stan
 from bayesdp.mechanisms.censored import synthetic_column
 from bayesdp.privacy.ledger import DatasetLedger
+from bayesdp.private_folder import sweep
 from bayesdp.release import Release
 from bayesdp.synthesis.censored_chains import Chains
-from bayesdp.synthesis.posterior import PosteriorSynthesizer
 from bayesdp.synthesis.publish import pay_then_draw
 
 if TYPE_CHECKING:
@@ -53,13 +53,13 @@ class BetaLaw:
 
     def model(self, records: Floats, variable: str) -> pm.Model:
         """Build the model in which the records are observed under a name."""
-        pymc = import_pymc()
+        pm = pymc.import_pymc()
         smallest, shape = self.prior_lambda
-        with pymc.Model() as model:
-            phi = pymc.Beta("phi", *self.prior_phi)
-            pareto = pymc.Pareto.dist(shape, smallest)
-            lam = pymc.Truncated("lambda", pareto, lower=smallest, upper=self.largest)
-            pymc.Beta(variable, lam * phi, lam * (1 - phi), observed=records)
+        with pm.Model() as model:
+            phi = pm.Beta("phi", *self.prior_phi)
+            pareto = pm.Pareto.dist(shape, smallest)
+            lam = pm.Truncated("lambda", pareto, lower=smallest, upper=self.largest)
+            pm.Beta(variable, lam * phi, lam * (1 - phi), observed=records)
         return model
 
     def stan_data(self, records: Floats) -> dict[str, Any]:
@@ -91,26 +91,21 @@ def release_by_chains(
     weights: Floats | None,
     size: int,
     variable: str,
+    bounds: tuple[float, float],
     ledger: DatasetLedger | None,
 ) -> Release:
     """Draw each copy's parameters, the last state of its own chain, and records given them."""
-    if chains.engine == "pymc":
-        return PosteriorSynthesizer(
-            chains.law.model(records, variable),
-            chains.epsilon,
-            chains.copies,
-            chains.neighbours,
-            chains.center,
-            weights,
-            size=size,
-        ).release(ledger=ledger)
+    sweep()
     mechanism = chains.mechanism(records.size, size, ((variable, "number"),))
-    stan.compile_program(chains.law.program)  # what can fail does so before anything is spent
+    if chains.engine == "stan":  # what can fail does so before anything is spent
+        stan.compile_program(chains.law.program)
+    points = chains.points(records, weights)
 
+    @pymc.without_notices()
     def draw() -> dict[None, list[Any]]:
-        points = chains.points(records, weights)
-        phi, lam = (np.array([point[name] for point in points]) for name in BetaLaw.parameters)
-        return {None: synthetic_column.draw(phi, lam, size)[:, :, None].tolist()}
+        each = points()
+        phi, lam = (np.array([point[name] for point in each]) for name in BetaLaw.parameters)
+        return {None: synthetic_column.draw(phi, lam, size, bounds)[:, :, None].tolist()}
 
     return pay_then_draw(
         {None: mechanism}, draw, copies=chains.copies, variable="record", ledger=ledger

@@ -7,7 +7,7 @@ exact (`bayesdp.mechanisms.censored.posterior`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -104,9 +104,18 @@ class Chains:
         public = n if check_relation(self.neighbours) is Neighbours.REPLACE_ONE else None
         return CensoredPosteriorMechanism(public, size, *self.interval, columns, engine=self.engine)
 
-    def points(self, records: Any, weights: Floats | None) -> list[dict[str, NDArray[Any]]]:
-        """Draw each copy's parameters by Stan, the last state of a chain of its own."""
-        return last_draws(partial(self.by_stan, records, weights), self.copies)
+    def points(
+        self, records: Any, weights: Floats | None
+    ) -> Callable[[], list[dict[str, NDArray[Any]]]]:
+        """Prepare the draw of each copy's parameters, the last state of a chain of its own."""
+        return partial(last_draws, self._run(records, weights), self.copies)
+
+    def _run(self, records: Any, weights: Floats | None) -> Callable[..., Draws]:
+        """The engine, with the model of these records."""
+        if self.engine == "stan":
+            return partial(self.by_stan, records, weights)
+        model = self.censored_model(records, weights)
+        return partial(pymc.sample, model, variables=self.law.parameters)
 
     def pseudo_posterior(
         self,
@@ -131,14 +140,9 @@ class Chains:
                 f"log_lik asks for {size:,} log densities, one of each record at every draw, more "
                 f"than {_MOST_DENSITIES:,}; take fewer draws or chains"
             )
-        if self.engine == "stan":
-            run = partial(self.by_stan, records, weights)
-        else:
-            model = self.censored_model(records, weights)
-            run = partial(pymc.sample, model, variables=self.law.parameters)
         if seed is None:
             checked["seed"] = int(random_words(1)[0])
-        draws = run(**checked, **settings)
+        draws = self._run(records, weights)(**checked, **settings)
         low, high = self.interval
         constant, densities = {"low": low, "high": high}, {}
         if log_lik:

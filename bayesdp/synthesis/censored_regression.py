@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,16 +57,16 @@ class CensoredRegressionSynthesizer(Synthesizer):
         mu + sigma^2 mu^2. Categorical: multinomial logit, with an intercept and slopes for each
         category but the first.
     response : str, optional
-        Name of the column. Default: the Series' name, or "value"; needed where there are
-        predictors.
+        Name of the column. Default: that of `categories`, the Series' name, or "value"; needed
+        where there are predictors.
     predictors : sequence of str
         Names of the columns of numbers that it is regressed on. They are confidential too.
     covariates : mapping of str to array_like, optional
         Public values of every predictor, `size` of each, at which synthetic records are drawn.
         They are in the release.
-    categories : sequence, optional
-        All categories of a categorical column, two or more, public. Copies have their places in
-        this list, from 0.
+    categories : mapping of str to sequence, optional
+        A categorical column, and all its categories, two or more, public. Copies have their places
+        in this list, from 0.
     copies : int
         Number of independent copies; each gets epsilon / copies.
     neighbours : {"add_remove", "replace_one"}
@@ -93,8 +92,11 @@ class CensoredRegressionSynthesizer(Synthesizer):
         Scale of the half-normal prior of sigma.
     size : int
         Synthetic records in each copy, chosen without the data. It costs nothing.
-    grid_bounds, grid_size
-        As for `PosteriorSynthesizer`; a slope is called "slope_age", by its predictor.
+    grid_bounds : mapping of str to pair of float, optional
+        For engine="grid": bounds of each parameter, chosen without the data, as for
+        `PosteriorSynthesizer`. A slope is called "slope_age", by its predictor.
+    grid_size : int or mapping of str to int, optional
+        For engine="grid": the number of cells along each parameter, as for `PosteriorSynthesizer`.
 
     Raises
     ------
@@ -122,7 +124,7 @@ class CensoredRegressionSynthesizer(Synthesizer):
     response: str | None = None
     predictors: tuple[str, ...] = ()
     covariates: Mapping[str, ArrayLike] | None = None
-    categories: tuple[Any, ...] | None = None
+    categories: Mapping[str, Sequence[Any]] | None = None
     copies: int = declared(check_at_least_one, default=1)
     neighbours: str = "add_remove"
     center: float | None = None
@@ -142,14 +144,12 @@ class CensoredRegressionSynthesizer(Synthesizer):
         check_one_of("family", self.family, tuple(FAMILIES))
         check_one_of("engine", self.engine, _ENGINES)
         check_relation(self.neighbours)
-        _ = self._chains.interval, self._names
         if (self.family == CATEGORICAL) != (self.categories is not None):
             raise InvalidInput(
                 "categories go with family='categorical', and only with it; list all that can "
                 "occur, without looking at the data"
             )
-        if self.categories is not None and len(self._axis.categories or ()) < 2:
-            raise InvalidInput("categories has one category; a law of them needs two or more")
+        _ = self._axis, self._chains.interval
         if set(self.covariates or {}) != set(self.predictors):
             raise InvalidInput(
                 f"covariates has {sorted(self.covariates or {})}, but predictors are "
@@ -162,13 +162,17 @@ class CensoredRegressionSynthesizer(Synthesizer):
         if self.weights is not None and not callable(self.weights):
             check_weights(self.weights, np.size(self.weights))
 
-    def release(self, data: Any, *, ledger: DatasetLedger | None = None) -> Release:
+    def release(
+        self, data: Any, *, by: None = None, ledger: DatasetLedger | None = None
+    ) -> Release:
         """Draw the copies; with a ledger, only once their cost is recorded there for good.
 
         Parameters
         ----------
         data : array_like, mapping or DataFrame
             The confidential records: the column alone, or a table that has it and the predictors.
+        by : None
+            There are no groups.
         ledger : DatasetLedger, optional
             The budget of these records, ``ledger.dataset("survey-2026")``. A charge is final, even
             if sampling fails.
@@ -190,15 +194,17 @@ class CensoredRegressionSynthesizer(Synthesizer):
         EngineFailed
             If sampling fails, or the chains clearly have not converged.
         """
+        if by is not None:
+            raise InvalidInput("by is given, but this synthesizer has no groups; leave it out")
         rows, weights = self._read(data)
-        made = self._posterior(rows, weights, self.response or getattr(data, "name", None))
+        made = self._posterior(rows, weights, self._named or getattr(data, "name", None))
         if self.engine != "stan":
             return made.release(ledger=ledger)
         from bayesdp.engines.stan.sampling import compile_program
 
         chains = self._chains
         compile_program(chains.law.program)  # what can fail does so before anything is spent
-        return made.released(ledger, partial(chains.points, rows, weights), "stan")
+        return made.released(ledger, chains.points(rows, weights), "stan")
 
     def guarantee(self, n: int | None = None) -> Guarantee:
         """Return the guarantee of a release, before any data are touched.
@@ -293,20 +299,38 @@ class CensoredRegressionSynthesizer(Synthesizer):
     @property
     def _names(self) -> tuple[str, ...]:
         """Names of the predictors and, if given, of the response: all different."""
-        named = [*self.predictors, *([] if self.response is None else [self.response])]
+        named = [*self.predictors, *([] if self._named is None else [self._named])]
         wrong = [n for n in named if not isinstance(n, str) or not n or n in _RESERVED]
         if isinstance(self.predictors, str) or wrong or len(set(named)) < len(named):
             raise InvalidInput(
                 f"predictors is {quoted(self.predictors)} and response {quoted(self.response)}; "
                 f"they must be names of columns, all different, and none of {', '.join(_RESERVED)}"
             )
-        if self.predictors and self.response is None:
+        if self.predictors and self._named is None:
             raise InvalidInput("response is missing; name the column that predictors predict")
         return tuple(self.predictors)
 
     @property
-    def _axis(self) -> Axis:
-        return Axis(self.response or "value", categories=self.categories)
+    def _named(self) -> str | None:
+        """Name of the response, if it is given or has categories."""
+        return next(iter(self.categories), None) if self.categories else self.response
+
+    @property
+    def _axis(self) -> Axis | None:
+        """The response's categories, where it has them."""
+        if self.categories is None:
+            return None
+        given = self.categories if isinstance(self.categories, Mapping) else {}
+        if len(given) != 1 or self.response not in (None, *given):
+            raise InvalidInput(
+                f"categories is {quoted(self.categories)}; it must map the response, one column, "
+                "to its categories, as {'opinion': ['for', 'against']}"
+            )
+        ((name, labels),) = given.items()
+        axis = Axis(name, categories=tuple(labels))
+        if axis.size < 2:
+            raise InvalidInput("categories has one category; a law of them needs two or more")
+        return axis
 
     @property
     def _chains(self) -> Chains:
@@ -319,11 +343,11 @@ class CensoredRegressionSynthesizer(Synthesizer):
     def _law(self) -> RegressionLaw:
         from bayesdp.synthesis.censored_regression_law import RegressionLaw
 
-        names = self._names
+        names, axis = self._names, self._axis
         return RegressionLaw(
             self.family,
             names,
-            2 if self.categories is None else len(self.categories),
+            2 if axis is None else axis.size,
             _check_location(self.prior_intercept),
             _check_scales(self.prior_slope, len(names)),
             _check_scale("prior_sigma", self.prior_sigma),
@@ -358,14 +382,14 @@ class CensoredRegressionSynthesizer(Synthesizer):
         if self.predictors and not is_table:
             raise InvalidInput(
                 f"data is {kind_of(data)}; it must be a table with the columns "
-                f"{[self.response, *self.predictors]}"
+                f"{[self._named, *self.predictors]}"
             )
         columns = {name: _column(data[name], name) for name in self._in(data, is_table)}
         x = [_numbers(columns[name], name) for name in self.predictors]
-        name = self.response or "value"
+        name, axis = self._named or "value", self._axis
         values = columns[name] if is_table else _column(data, name)
-        if self.categories is not None:
-            y: NDArray[Any] = self._axis.bins(values, clamp=False)
+        if axis is not None:
+            y: NDArray[Any] = axis.bins(values, clamp=False)
         else:
             y = _numbers(values, name)
             if not np.all(law.known.allowed(y)):
@@ -384,7 +408,7 @@ class CensoredRegressionSynthesizer(Synthesizer):
         """Names of the columns that are read from a table, all of which it must have."""
         if not is_table:
             return []
-        wanted = [self.response or "value", *self.predictors]
+        wanted = [self._named or "value", *self.predictors]
         if missing := [name for name in wanted if name not in data]:
             raise InvalidInput(f"data has no column {quoted(missing[0])}; it must have {wanted}")
         return wanted
@@ -395,7 +419,7 @@ class CensoredRegressionSynthesizer(Synthesizer):
         own = []
         for i in range(n):  # one at a time, so that a weight can't depend on the other records
             alone = {name: np.array(values[i : i + 1]) for name, values in columns.items()}
-            given = alone if self.predictors else alone[self.response or "value"]
+            given = alone if self.predictors else alone[self._named or "value"]
             own.append(np.ravel(self.weights(given)))
         return check_weights(np.concatenate(own), n)
 

@@ -132,6 +132,14 @@ FAMILIES: Mapping[str, Family] = {
 """
 
 
+# Two categories need one number of each parameter, which a grid can have.
+_BINARY = Family(
+    6, "places among the categories", _is_count, True, False,
+    lambda pymc, name, eta, sigma, y: pymc.Bernoulli(name, logit_p=eta, observed=y),
+    lambda y, eta, sigma: np.asarray(y * eta - np.logaddexp(0.0, eta)),
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Rows:
     """Confidential records: y, shape (n,), and predictors, shape (n, K)."""
@@ -175,7 +183,7 @@ class RegressionLaw:
     @property
     def known(self) -> Family:
         """The family itself."""
-        return FAMILIES[self.family]
+        return _BINARY if self._is_binary else FAMILIES[self.family]
 
     @property
     def discrete(self) -> bool:
@@ -189,9 +197,14 @@ class RegressionLaw:
         return ("intercept", *slope, *(("sigma",) if self.known.spread else ()))
 
     @property
+    def _is_binary(self) -> bool:
+        return self.family == CATEGORICAL and self.categories == 2
+
+    @property
     def _shape(self) -> tuple[int, ...]:
         """Shape of the intercept: one number, or one for each category but the first."""
-        return (self.categories - 1,) if self.family == CATEGORICAL else ()
+        several = self.family == CATEGORICAL and not self._is_binary
+        return (self.categories - 1,) if several else ()
 
     def count(self, records: Rows) -> int:
         """The number of records."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bayesdp.checks import check_at_least_one
-from bayesdp.core.fields import declared
+from bayesdp.checks import check_at_least_one, keep
+from bayesdp.core.fields import declared, of_table
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs.dp_ergm.fields import check_correlation, check_method
 from bayesdp.mechanisms.graphs.dp_ergm.mechanism import DPERGMMechanism
@@ -117,10 +117,8 @@ class DPERGMSynthesizer(GraphSynthesizer):
 
         parse(self.formula)
         check_method(self.method, self.calibration)
-        if not (self.prior is None or isinstance(self.prior, NormalPrior)):
-            raise InvalidInput(
-                f"prior is {quoted(self.prior)}; it must be a NormalPrior(mean, sd), or None"
-            )
+        if self.prior is not None:
+            keep(self, prior=of_table(NormalPrior)("prior", self.prior))
         if isinstance(self.attributes, str):
             raise InvalidInput(
                 f"attributes is {quoted(self.attributes)}; it must be a sequence of names, as "

@@ -22,6 +22,8 @@ class GraphSynthesizer(Synthesizer):
     graphs on the same nodes are released, and inherits `release` and `guarantee`.
     """
 
+    takes: ClassVar[str] = "network"
+    settings: ClassVar[tuple[str, ...]] = ("copies", "delta")
     variable: ClassVar[str] = "value"
     """Name of what is released."""
     usual_copies: ClassVar[int] = 1

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bayesdp.checks import check_at_least_one, check_delta, check_one_of, keep
-from bayesdp.core.fields import declared
+from bayesdp.core.fields import declared, of_table
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.families import Family, Sums, check_family
@@ -126,6 +126,8 @@ class ModipsSynthesizer(RecordSynthesizer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if isinstance(self.selection, Mapping):
+            keep(self, selection=of_table(FamilySelection)("selection", self.selection))
         check_selection(self.family, self.selection)
         if isinstance(self.family, Sequence) and self.selection is not None:
             object.__setattr__(self, "family", check_families(self.family))

@@ -67,8 +67,14 @@ class PosteriorSynthesizer(Synthesizer):
         Total privacy cost of all copies.
     copies : int
         Number of copies, each from its own draw at epsilon / copies.
-    neighbours, center, weights, record_dim
-        As for `censor`.
+    neighbours : {"add_remove", "replace_one"}
+        The relation under which the promise is stated, as for `censor`.
+    center : float, optional
+        Centre of the interval that log densities are clipped to, as for `censor`.
+    weights : array_like, optional
+        Weights that multiply each record's log density, as for `censor`.
+    record_dim : str, optional
+        Name of the dimension of the records, as for `censor`.
     engine : {"pymc", "grid"}
         NUTS, by nutpie; or an exact draw from a public grid, for at most three continuous numbers,
         whose guarantee is proved (`bayesdp.synthesis.posterior_grid`).
@@ -116,6 +122,8 @@ class PosteriorSynthesizer(Synthesizer):
     covariates: Mapping[str, ArrayLike] | None = None
     grid_bounds: Mapping[str, tuple[float, float]] | None = None
     grid_size: int | Mapping[str, int] | None = None
+
+    takes = "model"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,4 +1,4 @@
-"""Reading of a confidential column and its groups from a table."""
+"""Reading of confidential columns and their groups from a table."""
 
 from __future__ import annotations
 
@@ -15,8 +15,13 @@ if TYPE_CHECKING:
 _READERS = (".csv", ".parquet")
 
 
+def is_table(source: str) -> bool:
+    """Return True for the name of a file that `read_table` reads."""
+    return Path(source).suffix in _READERS
+
+
 def read_table(
-    source: str | Path, columns: list[str], *, text: Collection[str] = ()
+    source: str | Path, columns: list[str] | None = None, *, text: Collection[str] = ()
 ) -> pd.DataFrame:
     """Read some columns of a CSV or Parquet file, or of a data set of statsmodels.
 
@@ -27,8 +32,8 @@ def read_table(
     ----------
     source : path or str
         A `.csv` or `.parquet` file, or `statsmodels:NAME`.
-    columns : list of str
-        The columns to read; others aren't read from a Parquet file.
+    columns : list of str, optional
+        The columns to read; others aren't read from a Parquet file. Default: all.
     text : collection of str
         Columns of a CSV file whose values are kept as they are written, each record by itself.
 
@@ -51,11 +56,13 @@ def read_table(
         if path.suffix == ".csv":
             # pandas would rename a column whose name is there twice.
             header = pd.read_csv(path, header=None, nrows=1, dtype=str).iloc[0].tolist()
-            _check_columns(header, columns, name)
+            _check_columns(header, header if columns is None else columns, name)
             return _select(pd.read_csv(path, dtype=dict.fromkeys(text, object)), columns, name)
         import pyarrow.parquet as pq
 
-        _check_columns(pq.read_schema(path).names, columns, name)
+        there = pq.read_schema(path).names
+        columns = there if columns is None else columns
+        _check_columns(there, columns, name)
         return pd.read_parquet(path, columns=list(dict.fromkeys(columns)))
     except InvalidInput:
         raise
@@ -161,14 +168,15 @@ def group_labels(column: pd.Series[Any], names: Mapping[str, Any] | None = None)
         raise InvalidInput(
             f"column {quoted(column.name)} has missing values; give every record a group"
         )
-    written = [_written(value, names) for value in column.tolist()]
+    written = [as_written(value, names) for value in column.tolist()]
     if not set(written) <= set(names):
         raise InvalidInput(f"groups are {sorted(names)}, but others occur too; list them all")
     named = pd.Categorical([names[key] for key in written], categories=list(names.values()))
     return pd.Series(named, index=column.index, name=column.name)
 
 
-def _written(value: Any, names: Mapping[str, Any]) -> str:
+def as_written(value: Any, names: Mapping[str, Any]) -> str:
+    """Return a label as it is among `names`: 1.0 as 1, unless that is there too."""
     key = str(value).strip()
     if key in names:
         return key
@@ -177,6 +185,26 @@ def _written(value: Any, names: Mapping[str, Any]) -> str:
     except ValueError:
         return key
     return str(int(number)) if number.is_integer() else key
+
+
+def repeated(frame: pd.DataFrame, counts: str) -> pd.DataFrame:
+    """Repeat each row as many times as its column `counts` says: one row for each record.
+
+    Raises
+    ------
+    InvalidInput
+        If a number isn't whole, is below 0 or is missing; it isn't shown.
+    """
+    import numpy as np
+
+    numbers = frame[counts]
+    if numbers.dtype.kind not in "iuf" or not np.all((numbers >= 0) & (numbers % 1 == 0)):
+        raise InvalidInput(
+            f"column {quoted(counts)} isn't of whole numbers from 0: it must say how many records "
+            "each row stands for"
+        )
+    rows = np.repeat(np.arange(len(frame)), numbers.astype(int))
+    return frame.iloc[rows].reset_index(drop=True)
 
 
 def _statsmodels(name: str) -> pd.DataFrame:
@@ -188,7 +216,8 @@ def _statsmodels(name: str) -> pd.DataFrame:
     return frame
 
 
-def _select(frame: pd.DataFrame, columns: list[str], name: str) -> pd.DataFrame:
+def _select(frame: pd.DataFrame, columns: list[str] | None, name: str) -> pd.DataFrame:
+    columns = list(frame.columns) if columns is None else columns
     _check_columns(list(frame.columns), columns, name)
     return frame[list(dict.fromkeys(columns))]
 

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import arviz as az
 import numpy as np
@@ -177,7 +178,7 @@ def test_bad_input_is_a_clear_error_and_nothing_is_written_or_drawn(
     def refuse(count: int):
         raise AssertionError("randomness was spent")
 
-    monkeypatch.setattr(randomness, "random_words", refuse)
+    monkeypatch.setattr(randomness, "os", SimpleNamespace(urandom=refuse))
     before = sorted(p.name for p in place.iterdir())
     status, out, err = bayesdp(line)
     assert status == 2
@@ -194,7 +195,8 @@ def test_an_existing_folder_costs_nothing(bayesdp, place, monkeypatch):
     first = bdp.Release.load("r")
 
     with monkeypatch.context() as patch:
-        patch.setattr(randomness, "random_words", lambda count: pytest.fail("drawn"))
+        nothing = SimpleNamespace(urandom=lambda count: pytest.fail("drawn"))
+        patch.setattr(randomness, "os", nothing)
         status, _, err = bayesdp(line)
     assert status == 2
     assert "--force" in err
@@ -223,6 +225,36 @@ def test_posteriors_are_not_overwritten_and_match_their_release(bayesdp):
     ):  # fmt: skip
         status, _, err = bayesdp(f"fit r --out q.nc {bad}")
         assert (status, err[:7]) == (2, "error: "), bad
+
+
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
+def test_what_is_typed_comes_before_what_an_analysis_has(bayesdp):
+    """It was passed over in silence once."""
+    Path("zero.csv").write_text("y,[g]\n" + "1,0\n0,0\n1,1\n0,1\n" * 20)
+    Path("zero.toml").write_text(ZERO)
+    line = "fit zero.toml --out z --force"
+    assert bayesdp(f"{line} --draws 7 --chains 2 --engine pymc --warmup 9")[0] == 0
+    idata = az.from_netcdf("z/posterior.nc")
+    assert (idata.posterior.sizes["draw"], idata.posterior.sizes["chain"]) == (7, 2)
+    assert idata.attrs["engine"] == "pymc"
+    for option in ("--family binomial", "--prior 1,1", "--n 5", "--set 'prior = [1, 1]'"):
+        status, _, err = bayesdp(f"{line} {option}")
+        assert status == 2
+        assert "'zero.toml' is an analysis, which declares its model" in err
+    assert "has no option 'drawn'" in bayesdp(f"{line} --setting 'drawn = 7'")[2]
+    assert "setting is" in bayesdp(f"{line} --setting drawn")[2]
+
+
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
+def test_settings_of_an_engine(bayesdp):
+    assert bayesdp("synthesize data.csv --column voted --epsilon 1 --copies 1 --out r")[0] == 0
+    line = "fit r --out p.nc --draws 20 --warmup 20 --seed 1"
+    settings = "--setting 'target_accept = 0.93' --setting 'max_treedepth = 5'"
+    assert bayesdp(f"{line} --engine pymc {settings}")[0] == 0
+    assert '"target_accept": 0.93' in az.from_netcdf("p.nc").attrs["engine_settings"]
+    status, _, err = bayesdp(f"{line} --force {settings}")
+    assert status == 2
+    assert "target_accept is a setting of engine='pymc'" in err
 
 
 def test_another_family(bayesdp):

@@ -1,6 +1,7 @@
 """Budgets on the command line."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -50,7 +51,8 @@ def test_a_budget_from_first_to_last(bayesdp, monkeypatch):
     assert bayesdp(f"ledger verify {URL} --head {head}")[0] == 0
     assert "rewritten" in bayesdp(f"ledger verify {URL} --head survey=00")[2]
 
-    monkeypatch.setattr(randomness, "random_words", lambda count: pytest.fail("drawn"))
+    nothing = SimpleNamespace(urandom=lambda count: pytest.fail("drawn"))
+    monkeypatch.setattr(randomness, "os", nothing)
     status, out, err = bayesdp(f"{release} --epsilon 3 --out r2")
     assert (status, out) == (2, "")
     assert "nothing was spent" in err

@@ -108,6 +108,13 @@ def test_an_existing_release(analysis: Path, tmp_path: Path):
         ('"binomial"\n', '"binomial"\nsd = 1.0\n', "model.sd: a BinomialModel has no such"),
         ('"binomial"', '"ergm"', "model.formula is missing"),
         ("draws = 100", "draws = 'many'", "fit.draws"),
+        ("draws = 100", "drawn = 100", "fit: BinomialModel.fit has no option 'drawn'"),
+        ("draws = 100", "engine = 'jags'", "fit.engine is 'jags'; it must be 'auto', 'exact'"),
+        ("draws = 100", "target_accept = 0.9", "a setting of engine='pymc', but engine='exact'"),
+        ('column = "y"', 'ties = ["y", "g"]', "labels and counts are of records"),
+        ('column = "y"\nby = "g"', 'ties = ["y", "g"]', "'beta_binomial', which takes records"),
+        ('"beta_binomial"', '"edge_flip"', "'edge_flip', which takes a network: give ties"),
+        ('"beta_binomial"', '"posterior"', "takes a model in Python"),
         ('source = "data.csv"', 'source = "none.csv"', "no such file"),
         ('source = "data.csv"', 'source = "statsmodels:none"', "no data set 'none'"),
         ('column = "y"', 'column = "z"', "column 'z' isn't in"),
@@ -161,6 +168,43 @@ def test_labels_that_are_listed_as_texts_are_texts_whatever_occurs(tmp_path, las
     assert release.groups == ("1", "2", "a")
 
 
+NETWORK = """
+title = "ties"
+[data]
+source = "ties.csv"
+ties = ["a", "b"]
+nodes = [1, 2, 3, 4, 5, 6]
+[synthesizer]
+name = "edge_flip"
+epsilon = 3.0
+copies = 2
+[model]
+family = "ergm"
+formula = "edges"
+prior = { mean = 0, sd = 2 }
+[fit]
+engine = "pymc"
+draws = 50
+warmup = 50
+chains = 2
+target_accept = 0.9
+seed = 1
+"""
+
+
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
+def test_a_network(tmp_path: Path):
+    """Of a file, with settings of the release and of the sampler."""
+    (tmp_path / "ties.csv").write_text("a,b\n1,2\n2,3\n3,1\n")
+    (tmp_path / "n.toml").write_text(NETWORK)
+    result = run_analysis(str(tmp_path / "n.toml"), tmp_path / "out", fit={"draws": 60})
+    assert result.release.copies == 2
+    assert result.release.outputs[0].nodes == (1, 2, 3, 4, 5, 6)
+    assert result.idata.posterior.sizes["draw"] == 60
+    assert result.idata.posterior.sizes["chain"] == 2
+    assert '"target_accept": 0.9' in result.idata.attrs["engine_settings"]
+
+
 def test_finding():
     assert find_analysis("fair") == find_analysis("fair.toml") == shipped("models") / "fair.toml"
     assert load_analysis(find_analysis("fair")).title
@@ -208,11 +252,14 @@ def test_normal_records_in_groups(tmp_path: Path):
 PUBLIC = (bdp.models, bdp.synthesizers)
 
 
-def test_every_public_model_and_synthesizer_of_tables_can_be_declared():
+def test_every_public_model_and_synthesizer_can_be_declared():
     public = [getattr(bdp.models, name) for name in bdp.models.__all__]
     models = {thing.__name__ for thing in public if hasattr(thing, "fit")}
     models -= {"RecordModel"}  # of functions, which no file declares
     assert {made.__name__ for made in MODELS.values()} == models
+    synthesizers = {name for name in bdp.synthesizers.__all__ if name.endswith("Synthesizer")}
+    assert {made.__name__ for made in SYNTHESIZERS.values()} == synthesizers
+    assert {made.takes for made in SYNTHESIZERS.values()} == {"records", "network", "model"}
     for registry, room in ((MODELS, "inference"), (SYNTHESIZERS, "synthesis")):
         for name, made in registry.items():
             assert any(made is getattr(ns, n) for ns in PUBLIC for n in ns.__all__)

@@ -37,13 +37,12 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.evaluation.analysis import DataSection
+from bayesdp.evaluation.data_section import DataSection
 from bayesdp.evaluation.declarations import model_of, synthesizer_class
 from bayesdp.evaluation.declared_files import check_declared, read_declared
 from bayesdp.evaluation.studies.laws import LAWS
 from bayesdp.evaluation.studies.models import ModelAnalysis
 from bayesdp.evaluation.studies.study import Study
-from bayesdp.synthesis.tables import read_table
 
 
 class _Synthesizer(BaseModel):
@@ -115,16 +114,11 @@ def _data(section: Mapping[str, Any], path: Path) -> tuple[Any, bool]:
     if "law" in section:
         return _law(dict(section)), True
     data = check_declared(path, DataSection, section, "data")
+    if data.takes != "records":
+        raise InvalidInput("data is of a network; a study's are records, or a law's")
     if data.by is not None or data.labels is not None:
         raise InvalidInput("data.by is given, but a study's records have no groups; leave it out")
-    source = data.source
-    if ":" not in source and not Path(source).is_absolute():
-        source = str(path.parent / source)
-    text = [] if data.equals is None else [str(data.column)]
-    frame = read_table(source, data.columns or [str(data.column)], text=text)
-    if data.column is None:
-        return frame, data.public
-    return data.answers(frame), data.public
+    return data.read(path.parent)[0], data.public
 
 
 def _law(given: dict[str, Any]) -> Any:

@@ -156,6 +156,7 @@ class NetworkBetaModel(Model):
                 "family": self.family,
                 "prior": json.dumps([float(self.prior.mean), float(self.prior.sd)]),
                 "engine_reason": run.reason,
+                **run.told,
             },
         )
 

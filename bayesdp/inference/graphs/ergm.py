@@ -199,6 +199,7 @@ class ERGMModel(Model):
                 "prior": json.dumps([each.tolist() for each in self.prior.of(len(names))]),
                 "constraint": self._sample_space(run.release),
                 "engine_reason": run.reason,
+                **run.told,
                 **drawn.told,
             },
         )

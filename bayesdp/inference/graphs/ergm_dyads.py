@@ -54,6 +54,7 @@ def sample_dyads(
     warmup: int,
     seed: int | None,
     progress: bool | None = None,
+    **settings: Any,
 ) -> Draws:
     """Draw coefficients given what was seen of a hidden graph, by NUTS.
 
@@ -70,6 +71,8 @@ def sample_dyads(
     draws, chains, warmup : int
     seed : int or None
     progress : bool or None
+    **settings
+        The engine's settings (`bayesdp.engines.settings`).
 
     Returns
     -------
@@ -85,7 +88,7 @@ def sample_dyads(
     """
     table = hidden_table(bind(formula, nodes), nodes, evidence)
     options = {"draws": draws, "chains": chains, "warmup": warmup, "seed": seed}
-    return sample_table(table, prior, engine=engine, progress=progress, **options)
+    return sample_table(table, prior, engine=engine, progress=progress, **options, **settings)
 
 
 def sample_table(table: DyadTable, prior: NormalPrior, *, engine: str, **options: Any) -> Draws:

@@ -54,6 +54,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import as_float, check_at_least_one
+from bayesdp.core.fields import later
 from bayesdp.core.outputs.records import Column, Records
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
@@ -62,6 +63,7 @@ from bayesdp.mechanisms.censored import synthetic_column
 from bayesdp.mechanisms.censored.grid import ClippedPosterior, Grid
 from bayesdp.mechanisms.censored.inputs import (
     check_bits,
+    check_bounds,
     check_interval,
     check_largest,
     check_moderate_prior,
@@ -118,6 +120,9 @@ class CensoredBetaMechanism(Mechanism):
     weights : None, "attached" or PublicWeights
         Factor of log densities before they are clipped: none; a weight attached to each record,
         where the statistic is a pair of records and weights; or a public function of the record.
+    bounds : tuple of two floats
+        Public bounds that synthetic records are rescaled to. The statistic is the confidential
+        records rescaled from them to (0, 1).
 
     Raises
     ------
@@ -140,6 +145,7 @@ class CensoredBetaMechanism(Mechanism):
     grid: tuple[int, int] = (30, 30)
     n: int | None = None
     weights: PublicWeights | str | None = None
+    bounds: tuple[float, float] = later((0.0, 1.0))
 
     name: ClassVar[str] = "censored_beta"
     source: ClassVar[str] = "bayesdp.mechanisms.censored.beta; Hu, Williams and Savitsky (2025)"
@@ -156,6 +162,7 @@ class CensoredBetaMechanism(Mechanism):
             "prior_lambda": check_prior_lambda(self.prior_lambda),
             "grid": check_bits(self.grid),
             "weights": check_weighting(self.weights),
+            "bounds": check_bounds(self.bounds),
         }
         made["largest"] = check_largest(self.largest, made["prior_lambda"][0])
         if self.n is not None:
@@ -261,10 +268,10 @@ class CensoredBetaMechanism(Mechanism):
         """Draw copies from the secure generator.
 
         They are sorted synthetic records, shape (copies, size), each copy from its own (phi,
-        lambda); none is rounded to 0 or 1.
+        lambda); none is rounded to an end of the bounds.
         """
         drawn = self.posterior(statistic).drawn(copies)
-        return synthetic_column.draw(drawn[:, 0], drawn[:, 1], self.size)
+        return synthetic_column.draw(drawn[:, 0], drawn[:, 1], self.size, self.bounds)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
         """Raise InvalidInput: the law of the records is intractable."""
@@ -282,5 +289,6 @@ class CensoredBetaMechanism(Mechanism):
 
     @property
     def space(self) -> Records:
-        """Synthetic records in (0, 1), sorted."""
-        return Records(self.size, (Column(low=0.0, high=1.0, ends=False),), alone=True)
+        """Synthetic records between the bounds, sorted."""
+        low, high = self.bounds
+        return Records(self.size, (Column(low=low, high=high, ends=False),), alone=True)

@@ -30,8 +30,9 @@ def check_records(data: Any) -> NDArray[np.float64]:
     values = values.astype(np.float64)
     if not np.all((values > 0) & (values < 1)):
         raise InvalidInput(
-            "data has records that are missing, at 0 or 1, or outside; a beta density needs them "
-            "strictly between: rescale them by a public rule, such as (y + 0.005) / 1.01"
+            "data has records that are missing, or, once rescaled from the bounds, at 0 or 1, or "
+            "outside; a beta density needs them strictly between: give wider bounds, chosen "
+            "without the data, such as bounds=(-0.005, 1.005)"
         )
     return values
 
@@ -73,6 +74,20 @@ def check_interval(interval: Any) -> tuple[float, float]:
         raise InvalidInput(
             f"interval is {quoted(interval)}; it must be two finite numbers, the lower first, "
             "for example (-2, 2)"
+        )
+    return low, high
+
+
+def check_bounds(bounds: Any) -> tuple[float, float]:
+    """Return the records' public bounds as two floats, the lower first, else raise."""
+    try:
+        low, high = (float(v) if is_number(v) else math.nan for v in bounds)
+    except (TypeError, ValueError):  # not a pair
+        low = high = math.nan
+    if not (low < high and math.isfinite(high - low)) or math.nextafter(low, high) == high:
+        raise InvalidInput(
+            f"bounds is {quoted(bounds)}; it must be two finite numbers, the lower first, chosen "
+            "without the data, for example (0, 500_000)"
         )
     return low, high
 

@@ -46,8 +46,14 @@ class LogLinearSynthesizer(TableSynthesizer):
     marginals : sequence of sequences of str
         Each marginal's columns: the model's highest interactions, ``[("age", "sex"), ("sex",
         "job")]``. Chosen without the data. Each gets the same part of the budget.
-    categories, bounds, bins, outside
-        Declarations of the columns, as for `DirichletMultinomialSynthesizer`.
+    categories : mapping of str to sequence of labels, optional
+        The categorical columns of a DataFrame, and all labels that each may have.
+    bounds : tuple of two floats, or sequence or mapping of them, optional
+        Bounds of the numeric columns, as for `PerturbedHistogramSynthesizer`.
+    bins : int or edges, or sequence or mapping of them, optional
+        How the bounded columns are cut into intervals; needed with `bounds`.
+    outside : {"refuse", "clamp"}
+        Whether records outside the bounds are refused, or set to the nearest bound.
     noise : {"laplace", "gaussian"}
         Discrete Laplace noise, whose scale grows with the number of marginals, or discrete Gaussian
         noise, whose scale grows with its square root and which needs a delta.

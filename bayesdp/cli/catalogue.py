@@ -1,0 +1,70 @@
+"""Commands `bayesdp synthesizers` and `bayesdp models`: what there is, and its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from bayesdp.cli.fields import Field, fields_of, first_line
+from bayesdp.registry import Registry
+
+
+def synthesizers(
+    name: Annotated[str | None, typer.Argument(help="One of them, to see its fields.")] = None,
+) -> None:
+    """List the synthesizers, or one's fields: what it is declared by."""
+    from bayesdp.evaluation.declarations import SYNTHESIZERS, settings_of, synthesizer_named
+
+    if name is None:
+        _list(SYNTHESIZERS)
+        typer.echo("fields of one: bayesdp synthesizers NAME")
+        return
+    cls = synthesizer_named(name)
+    _show(name, cls, fields_of(cls, settings_of(cls)))
+    typer.echo(f"it takes: {cls.takes}")
+
+
+def models(
+    name: Annotated[str | None, typer.Argument(help="One of them, to see its fields.")] = None,
+) -> None:
+    """List the models, or one's fields: what it is declared by."""
+    from bayesdp.engines.settings import known_settings
+    from bayesdp.evaluation.declarations import model_named
+    from bayesdp.inference.readers import MODELS
+
+    if name is None:
+        _list(MODELS)
+        typer.echo("fields of one: bayesdp models NAME")
+        return
+    cls = model_named(name)
+    _show(name, cls, fields_of(cls))
+    typer.echo(f"engines: {', '.join(cls.engines)}")
+    for engine, settings in known_settings(cls.engines).items():
+        typer.echo(f"settings of a fit by {engine}: {', '.join(settings)}")
+
+
+def _list(registry: Registry) -> None:
+    from bayesdp.errors import InvalidInput
+
+    rows = [(name, first_line(registry.find(name, InvalidInput))) for name in registry.names()]
+    widest = max(len(name) for name, _ in rows)
+    for name, line in rows:
+        typer.echo(f"{name:{widest}}  {line}")
+
+
+def _show(name: str, cls: Any, fields: Sequence[Field]) -> None:
+    from rich.box import SIMPLE
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    typer.echo(f"{name}: {first_line(cls)}")
+    table = Table(box=SIMPLE, pad_edge=False)
+    for heading in ("field", "type", "default", ""):
+        table.add_column(heading, overflow="fold")
+    for field in fields:
+        cells = field.name, field.shown, field.default.removeprefix("default: "), field.line
+        table.add_row(*map(escape, cells))
+    Console().print(table)

@@ -1,0 +1,306 @@
+"""Releases of every synthesizer from the command line, and its options."""
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesdp as bdp
+from bayesdp.cli import fields, synthesize
+from bayesdp.evaluation.declarations import SYNTHESIZERS, settings_of
+
+S = bdp.synthesizers
+rng = np.random.default_rng(4)
+PEOPLE = pd.DataFrame(
+    {
+        "income": rng.uniform(1000, 90_000, 60).round(),
+        "age": rng.uniform(18, 90, 60).round(1),
+        "sex": ["f", "m", "m"] * 20,
+        "smokes": [0, 1] * 30,
+        "area": ["a", "b", "c", "b"] * 15,
+    }
+)
+TIES = [(1, 2), (2, 3), (3, 1), (4, 5), (5, 6)]
+GRAPH = bdp.networks.Network.from_edges(
+    TIES, nodes=range(1, 8), attributes={"club": list("xxyyxyx")}
+)
+NUMBERS = {"income": (0, 100_000), "age": (18, 90)}
+BOUNDS = "--set 'bounds.income = [0, 100000]' --set 'bounds.age = [18, 90]'"
+CELLS = {"sex": ("f", "m"), "smokes": (0, 1)}
+CATEGORIES = '--categories \'{sex = ["f", "m"], smokes = [0, 1]}\''
+TABLE, NODES = "people.csv", "ties.csv --nodes 1:7"
+
+# What is typed after `bayesdp synthesize`, and what Python makes of the same.
+CASES: dict[str, tuple[str, Callable[[], bdp.Release]]] = {
+    "beta_binomial": (
+        f"{TABLE} --column smokes --by sex --epsilon 2 --copies 2",
+        lambda: S.BetaBinomialSynthesizer(2.0, copies=2).release(
+            PEOPLE["smokes"], by=PEOPLE["sex"]
+        ),
+    ),
+    "censored_beta": (
+        f"{TABLE} --column income --bounds 0,100000 --epsilon 2 --size 9 --prior-phi 1,2",
+        lambda: S.CensoredBetaSynthesizer(
+            2.0, bounds=(0, 100_000), size=9, prior_phi=(1, 2)
+        ).release(PEOPLE["income"]),
+    ),
+    "censored_regression": (
+        f"{TABLE} --columns smokes,age --epsilon 2 --family categorical --predictors age --size 2 "
+        "--categories '{smokes = [0, 1]}' --covariates '{age = [30.0, 50.0]}' --engine grid "
+        "--prior-slope 0.1 --grid-size 9 --set 'grid_bounds.intercept = [-2, 2]' "
+        "--set 'grid_bounds.slope_age = [-0.1, 0.1]'",
+        lambda: S.CensoredRegressionSynthesizer(
+            2.0, "categorical", predictors=("age",), size=2, categories={"smokes": [0, 1]},
+            covariates={"age": [30.0, 50.0]}, engine="grid", prior_slope=0.1, grid_size=9,
+            grid_bounds={"intercept": (-2, 2), "slope_age": (-0.1, 0.1)},
+        ).release(PEOPLE[["smokes", "age"]]),
+    ),
+    "dirichlet_multinomial": (
+        f"{TABLE} --columns sex,smokes --epsilon 2 {CATEGORIES}",
+        lambda: S.DirichletMultinomialSynthesizer(2.0, categories=CELLS).release(PEOPLE[[*CELLS]]),
+    ),
+    "dp_ergm": (
+        f"{NODES} --formula edges --epsilon 4 --centre -1 --scale 0.5 --burn-in 9 --copies 2",
+        lambda: S.DPERGMSynthesizer("edges", 4.0, centre=-1, scale=0.5, burn_in=9).release(
+            GRAPH, 2
+        ),
+    ),
+    "edge_flip": (
+        "ties.csv --nodes nodes.csv --epsilon 2 --copies 2 --attributes club",
+        lambda: S.EdgeFlipSynthesizer(2.0, attributes=["club"]).release(GRAPH, 2),
+    ),
+    "log_linear": (
+        f"{TABLE} --columns sex,smokes --epsilon 2 {CATEGORIES} --marginals "
+        "'[[\"sex\", \"smokes\"]]'",
+        lambda: S.LogLinearSynthesizer(
+            2.0, marginals=[("sex", "smokes")], categories=CELLS
+        ).release(PEOPLE[[*CELLS]]),
+    ),
+    "modips": (
+        f"{TABLE} --column smokes --epsilon 2 --family '{{kind = \"bernoulli\"}}' --copies 2",
+        lambda: S.ModipsSynthesizer(bdp.families.Bernoulli(), epsilon=2.0, copies=2).release(
+            PEOPLE["smokes"]
+        ),
+    ),
+    "noisy_degrees": (
+        f"{NODES} --epsilon 2",
+        lambda: S.NoisyDegreesSynthesizer(2.0).release(GRAPH),
+    ),
+    "noisy_moments": (
+        f"{TABLE} --columns income,age {BOUNDS} --noise gaussian --delta 1e-6",
+        lambda: S.NoisyMomentsSynthesizer(NUMBERS, noise="gaussian", delta=1e-6).release(
+            PEOPLE[[*NUMBERS]]
+        ),
+    ),
+    "noisy_statistics": (
+        "ties.csv --nodes 1:7 --directed --formula edges --epsilon 2 --max-degree 5",
+        lambda: S.NoisyStatisticsSynthesizer("edges", 2.0, max_degree=5).release(
+            bdp.networks.Network.from_edges(TIES, nodes=range(1, 8), directed=True)
+        ),
+    ),
+    "noisy_triangles": (
+        "networkx:karate_club --epsilon 2",
+        lambda: S.NoisyTrianglesSynthesizer(2.0).release(karate()),
+    ),
+    "perturbed_coefficients": (
+        f"{TABLE} --columns income,age {BOUNDS} --response income --penalty 10 --clip",
+        lambda: S.PerturbedCoefficientsSynthesizer(NUMBERS, "income", 10.0, clip=True).release(
+            PEOPLE[[*NUMBERS]]
+        ),
+    ),
+    "perturbed_histogram": (
+        f"{TABLE} --column age --bounds 18,90 --bins 3 --epsilon 2 --neighbours replace_one",
+        lambda: S.PerturbedHistogramSynthesizer(
+            2.0, bounds=(18, 90), bins=3, neighbours="replace_one"
+        ).release(PEOPLE["age"]),
+    ),
+    "poisson_gamma": (
+        f"{TABLE} --column area --expected '{{a = 2.0, b = 3.0, c = 1.5}}' --epsilon 2",
+        lambda: S.PoissonGammaSynthesizer(2.0, {"a": 2.0, "b": 3.0, "c": 1.5}).release(
+            PEOPLE["area"]
+        ),
+    ),
+    "sequential_modips": (
+        f"{TABLE} --columns sex,income,age --epsilon 2 --steps "
+        '\'[{kind = "categorical", columns = {sex = ["f", "m"]}}, {kind = "numeric", by = ["sex"], '
+        "columns = {income = [0, 100000], age = [18, 90]}}]'",
+        lambda: S.SequentialModipsSynthesizer(
+            [S.CategoricalColumns({"sex": ("f", "m")}), S.NumericColumns(NUMBERS, by=["sex"])],
+            epsilon=2.0,
+        ).release(PEOPLE[["sex", *NUMBERS]]),
+    ),
+    "truncated_statistics": (
+        f"{NODES} --formula edges --epsilon 2 --max-degree 3",
+        lambda: S.TruncatedStatisticsSynthesizer("edges", 2.0, 3).release(GRAPH),
+    ),
+}  # fmt: skip
+
+
+def karate() -> Any:
+    import networkx
+
+    return networkx.karate_club_graph()
+
+
+@pytest.fixture
+def bayesdp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_cli):
+    """The command line, in a folder with a table and a network."""
+    monkeypatch.chdir(tmp_path)
+    PEOPLE.to_csv("people.csv", index=False)
+    # A text beside them: whole numbers are then read as texts, or as 1.0.
+    Path("ties.csv").write_text("from,to\n" + "".join(f"{a},{b}.0\n" for a, b in TIES))
+    nodes = "".join(f"{node},{club}\n" for node, club in enumerate("xxyyxyx", 1))
+    Path("nodes.csv").write_text(f"node,club\n{nodes}")
+    return run_cli
+
+
+def test_every_synthesizer_is_here():
+    assert set(CASES) == set(SYNTHESIZERS) - {"posterior"}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_release_is_that_of_python(bayesdp, name):
+    """To the last bit, where both are seeded."""
+    line, made = CASES[name]
+    with bdp.reproducible(8):
+        status, out, err = bayesdp(f"synthesize {line} --synthesizer {name} --out r")
+    assert (status, err) == (0, "")
+    assert out.startswith("released ")
+    with bdp.reproducible(8):
+        assert bdp.Release.load("r") == made()
+
+
+@pytest.mark.parametrize("name", SYNTHESIZERS)
+def test_its_help_says_what_its_docstring_says(bayesdp, monkeypatch, name):
+    """Of every field, a sentence; no option of the data is called like a field."""
+    monkeypatch.setenv("COLUMNS", "500")
+    cls = SYNTHESIZERS[name]
+    more = settings_of(cls)
+    if name != "posterior":
+        out = bayesdp(f"synthesize --synthesizer {name} --help")[1]
+    listed = bayesdp(f"synthesizers {name}")[1]
+    common = set(inspect.signature(synthesize._options).parameters)
+    for field in fields.fields_of(cls, more):
+        assert field.line.endswith("."), field.name
+        assert field.shown
+        assert field.name in listed
+        assert field.line in listed
+        assert field.name not in common - {"groups"}
+        if name != "posterior" and field.name != "groups":
+            assert f"{field.option} " in out
+            assert field.line in out
+
+
+def test_lists_have_a_line_each(bayesdp):
+    for command, registry in (("synthesizers", SYNTHESIZERS), ("models", fields_of_models())):
+        out = bayesdp(command)[1].splitlines()
+        assert [line.split()[0] for line in out[:-1]] == sorted(registry)
+        assert all(line.endswith(".") for line in out[:-1])
+        assert bayesdp(f"{command} nothing")[0] == 2
+    assert "target_accept" in bayesdp("models binomial")[1]
+
+
+def fields_of_models() -> Any:
+    from bayesdp.inference.readers import MODELS
+
+    return MODELS
+
+
+BAD = {
+    "people.csv --column income --synthesizer censored_beta --epsilon 2 --bonds 3":
+        "--bonds: `bayesdp synthesize --synthesizer censored_beta` has no such option; it has --",
+    "people.csv --column income --synthesizer censored": "it must be one of beta_binomial,",
+    "people.csv --column income --synthesizer posterior":
+        "takes a model in Python: use bdp.synthesizers.PosteriorSynthesizer",
+    "people.csv --column income --synthesizer edge_flip --epsilon 2": "takes a network: give ties",
+    "people.csv --epsilon 2": "give either column or columns",
+    "people.csv --column smokes --columns age,sex --epsilon 2": "give either column or columns",
+    "people.csv --columns smokes,age --above 3 --epsilon 2": "about one column",
+    "people.csv --column income --synthesizer censored_beta --epsilon 2 --by sex": "has no groups",
+    "people.csv --column income --synthesizer censored_beta --epsilon 2 --confidential-n":
+        "synthesizer.public_n: a CensoredBetaSynthesizer has no such parameter",
+    "people.csv --column income --synthesizer censored_beta --epsilon 2 --by sex --all-groups":
+        "groups: a CensoredBetaSynthesizer has no such parameter",
+    "people.csv --column income --synthesizer censored_beta --epsilon 2": "at 0 or 1, or outside",
+    "people.csv --column income --synthesizer censored_beta": "synthesizer.epsilon is missing",
+    "people.csv --column smokes --epsilon 1 --set epsilon=2": "epsilon is given twice",
+    "people.csv --column smokes --set 'epsilon ='": "each must be a line of TOML",
+    "people.csv --column smokes --epsilon two": "epsilon is 'two'",
+    "people.csv --column smokes --epsilon 1 --nodes 3": "nodes and directed are of a network",
+    "people.csv --column smokes --epsilon 1 --counts age": "isn't of whole numbers from 0",
+    "ties.csv --synthesizer noisy_degrees --epsilon 1": "nodes is missing",
+    "ties.csv --synthesizer noisy_degrees --epsilon 1 --nodes 1:7 --by from": "a network has none",
+    "ties.csv --synthesizer noisy_degrees --epsilon 1 --nodes 1:5": "isn't among the 5 nodes",
+    "ties.csv --synthesizer noisy_degrees --epsilon 1 --nodes 1:7 --ties from": "two columns",
+    "ties.csv --synthesizer noisy_degrees --epsilon 1 --nodes 1:7 --ties a,b": "'a' isn't in",
+    "networkx:karate --synthesizer noisy_degrees --epsilon 1": "it has karate_club,",
+    "networkx:karate_club --synthesizer noisy_degrees --epsilon 1 --nodes 3": "has its own",
+    "networkx:karate_club --column a --epsilon 1": "give either",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", BAD)
+def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(bayesdp, tmp_path, line):
+    before = sorted(path.name for path in tmp_path.iterdir())
+    status, out, err = bayesdp(f"synthesize {line} --out r")
+    assert (status, out, err[:7]) == (2, "", "error: ")
+    assert BAD[line] in err
+    assert len(err.splitlines()) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "ties", [("8,1", "9,2"), ("1,1", "4,4"), ("2,1", "6,5"), (",1", "3,"), ("x,3", "known,4")]
+)
+def test_a_message_does_not_depend_on_which_tie_is_wrong(bayesdp, ties):
+    line = "synthesize ties.csv --synthesizer noisy_degrees --epsilon 1 --nodes 1:7 --out r"
+    before, messages = Path("ties.csv").read_text(), set()
+    for tie in ties:
+        Path("ties.csv").write_text(f"{before}{tie}\n")
+        status, _, err = bayesdp(line)
+        assert status == 2
+        messages.add(err)
+    assert len(messages) == 1
+    assert not Path("r").exists()
+
+
+def test_a_ledger_pays_for_any(bayesdp):
+    bayesdp("ledger create sqlite:///b.db ties --epsilon 3 --neighbours edge")
+    line = "synthesize ties.csv --synthesizer noisy_degrees --epsilon 2 --nodes 1:7"
+    paid = f"{line} --ledger sqlite:///b.db --dataset ties"
+    status, out, _ = bayesdp(f"{paid} --out r")
+    assert status == 0
+    assert "left of ties: 1.0" in out
+    assert "exists" in bayesdp(f"{paid} --out r")[2]
+    status, _, err = bayesdp(f"{paid} --out s")
+    assert status == 2
+    assert "epsilon" in err
+    assert not Path("s").exists()
+    assert bayesdp(f"{line} --out r --force")[0] == 0
+
+
+def test_rows_may_stand_for_several_records(bayesdp):
+    PEOPLE.value_counts(["sex", "smokes"]).rename("people").reset_index().to_csv("few.csv")
+    options = f"--columns sex,smokes --synthesizer dirichlet_multinomial --epsilon 2 {CATEGORIES}"
+    for name, counts in (("people", ""), ("few", " --counts people")):
+        with bdp.reproducible(2):
+            assert bayesdp(f"synthesize {name}.csv {options}{counts} --out {name}")[0] == 0
+    assert bdp.Release.load("people") == bdp.Release.load("few")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2", 2), ("-1.5", -1.5), (".5", 0.5), ("1e-6", 1e-6), ("0,500000", [0, 500_000]),
+        ("a,b", ["a", "b"]), ("sbs", "sbs"), ("true", True), ('["a"]', ["a"]), ("a = 1", "a = 1"),
+        ("{x = [1, 2]}", {"x": [1, 2]}), ('"2"', "2"), ("", ""),
+    ],
+)  # fmt: skip
+def test_values_are_parsed_as_they_are_written(text, value):
+    found = fields.parsed(text)
+    assert found == value
+    assert type(found) is type(value)
