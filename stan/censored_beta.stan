@@ -109,13 +109,20 @@ transformed data {
 }
 parameters {
   real<lower=0, upper=1> phi;
-  real<lower=smallest, upper=largest> lambda;
+  // Where many records are clipped, lambda is nearly a function of phi; what remains is in v.
+  real v;
+}
+transformed parameters {
+  real<lower=smallest, upper=largest> lambda = smallest + (largest - smallest)
+                                                          * inv_logit(v - logit(phi));
 }
 model {
   real a = lambda * phi;
   real b = lambda * (1 - phi);
   phi ~ beta(phi_a, phi_b);
   lambda ~ pareto(smallest, shape);
+  // The Jacobian, up to a constant.
+  target += log_inv_logit(v - logit(phi)) + log1m_inv_logit(v - logit(phi));
   if (weighted) {
     vector[n] terms = (a - 1) * weighted_log + (b - 1) * weighted_log1m - lbeta(a, b) * weight;
     target += sum(fmin(fmax(terms, low), high));

@@ -9,6 +9,7 @@ from bayesdp.checks import check_at_least_one, check_numbers, check_one_of, chec
 from bayesdp.errors import InvalidInput, kind_of, quoted
 
 SAMPLERS = ("nutpie", "pymc")
+ADAPTED = ("diag", "low_rank")
 METRICS = ("diag_e", "dense_e", "unit_e")
 
 
@@ -52,6 +53,7 @@ SETTINGS: Mapping[str, Mapping[str, Callable[[str, Any], Any]]] = {
         "sampler": _one_of(SAMPLERS),
         "target_accept": check_share,
         "max_treedepth": check_at_least_one,
+        "metric": _one_of(ADAPTED),
         "initvals": check_start,
         "cores": check_at_least_one,
     },

@@ -168,8 +168,8 @@ class Model:
         **options
             The model's own options, where it has any: its docstring lists them. And settings of
             the engine that draws. "pymc": `sampler` ("nutpie" or "pymc"), `target_accept`,
-            `max_treedepth`, `initvals`, `cores`. "stan": `adapt_delta`, `max_treedepth`, `metric`,
-            `inits`, `thin`, `parallel_chains`; `draws` are those kept after thinning. See
+            `max_treedepth`, `metric`, `initvals`, `cores`. "stan": `adapt_delta`, `max_treedepth`,
+            `metric`, `inits`, `thin`, `parallel_chains`; `draws` are those kept after thinning. See
             `bayesdp.engines.pymc.sampling.sample` and `bayesdp.engines.stan.sampling.sample`.
 
         Returns

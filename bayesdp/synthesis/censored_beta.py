@@ -276,8 +276,8 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
         log_lik : bool
             Whether to return each record's log density too, at every draw; for these engines only.
         **settings
-            For these engines, those of `fit`: `target_accept`, `max_treedepth`, `initvals` and
-            `cores`, or `adapt_delta`, `max_treedepth`, `metric`, `inits`, `thin` and
+            For these engines, those of `fit`: `target_accept`, `max_treedepth`, `metric`,
+            `initvals` and `cores`, or `adapt_delta`, `max_treedepth`, `metric`, `inits`, `thin` and
             `parallel_chains`.
 
         Returns

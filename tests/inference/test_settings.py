@@ -68,6 +68,23 @@ def test_samplers_start_where_they_are_told(fit: Any, monkeypatch: pytest.Monkey
         assert asked[name] == {"p": 0.02}
 
 
+def test_nutpie_adapts_the_metric_it_is_told(fit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import nutpie
+
+    asked: list[bool] = []
+
+    def caught(*_: Any, low_rank_modified_mass_matrix: bool, **given: Any) -> None:
+        asked.append(low_rank_modified_mass_matrix)
+        raise RuntimeError("asked")
+
+    monkeypatch.setattr(nutpie, "compile_pymc_model", lambda *_, **__: None)
+    monkeypatch.setattr(nutpie, "sample", caught)
+    for given in ({}, {"metric": "diag"}, {"metric": "low_rank"}):
+        with pytest.raises(bdp.errors.EngineFailed, match="asked"):
+            fit("pymc", **given)
+    assert asked == [False, False, True]
+
+
 @pytest.mark.slow
 def test_stan_samples_as_it_is_told(fit: Any, charest_release: bdp.Release) -> None:
     require_pystan()
@@ -98,6 +115,8 @@ def test_stan_samples_as_it_is_told(fit: Any, charest_release: bdp.Release) -> N
         ("pymc", {"target_accept": 1.0}, r"target_accept is 1\.0; it must lie strictly"),
         ("pymc", {"max_treedepth": 0}, "max_treedepth is 0"),
         ("pymc", {"cores": 1.5}, r"cores is 1\.5"),
+        ("pymc", {"metric": "dense_e"}, "metric is 'dense_e'; it must be one of"),
+        ("pymc", {"metric": "low_rank", "sampler": "pymc"}, "sampler='nutpie' alone adapts"),
         ("pymc", {"sampler": "emcee"}, "sampler is 'emcee'; it must be one of"),
         ("pymc", {"initvals": [0.2]}, "initvals is a list; it must map names"),
         ("pymc", {"initvals": {"p": "a"}}, "it must hold only numbers"),
@@ -126,7 +145,7 @@ def test_an_unknown_option_names_those_there_are(fit: Any, monkeypatch: pytest.M
 
 def test_programs_say_their_parameters() -> None:
     assert read_program("binomial").parameters == ("p",)
-    assert read_program("censored_beta").parameters == ("phi", "lambda")
+    assert read_program("censored_beta").parameters == ("phi", "v")
     assert read_program("beta_model").parameters == ("beta",)
     pooled = ("variance", "mean", "spread", "mu", "around")
     assert read_program("hierarchical_gaussian").parameters[:5] == pooled

@@ -13,7 +13,7 @@ import numpy as np
 from bayesdp.engines.draws import Draws, import_arviz, seed_of
 from bayesdp.engines.pytensor_sources import sources_in_memory
 from bayesdp.engines.settings import check_parameters
-from bayesdp.errors import EngineFailed
+from bayesdp.errors import EngineFailed, InvalidInput
 from bayesdp.progress import wanted
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def sample(
     sampler: Literal["nutpie", "pymc"] = "nutpie",
     target_accept: float | None = None,
     max_treedepth: int | None = None,
+    metric: Literal["diag", "low_rank"] = "diag",
     initvals: Mapping[str, Any] | None = None,
     cores: int | None = None,
 ) -> Draws:
@@ -89,6 +90,9 @@ def sample(
         the sampler's, 0.8.
     max_treedepth : int, optional
         Largest depth of a trajectory's tree; by default the sampler's, 10.
+    metric : {"diag", "low_rank"}
+        Mass matrix that the warmup adapts; "low_rank" takes in the strongest correlations of the
+        parameters too, and is nutpie's alone.
     initvals : mapping of str to numbers, optional
         Starting values of free variables, by name, which the sampler may jitter.
     cores : int, optional
@@ -96,15 +100,23 @@ def sample(
 
     Raises
     ------
+    InvalidInput
+        If there are starting values of what isn't a free variable, or the sampler has no such
+        metric.
     EngineFailed
         If the model doesn't compile or sampling stops; the message is the engine's.
     """
     pymc = import_pymc()
+    if metric == "low_rank" and sampler != "nutpie":
+        raise InvalidInput(
+            "metric is 'low_rank', which sampler='nutpie' alone adapts; take that, or leave metric "
+            "out"
+        )
     if initvals is not None:
         check_parameters("initvals", initvals, [str(free.name) for free in model.free_RVs])
     run = _Run(
         model, list(variables), draws, chains, warmup, seed, wanted(progress), target_accept,
-        max_treedepth, initvals, cores,
+        max_treedepth, metric, initvals, cores,
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -136,6 +148,7 @@ class _Run:
     progress: bool
     target_accept: float | None
     max_treedepth: int | None
+    metric: str
     initvals: Mapping[str, Any] | None
     cores: int | None
 
@@ -167,6 +180,7 @@ def _by_nutpie(run: _Run) -> tuple[Any, dict[str, str]]:
         **run.options("maxdepth"),
         seed=None if run.seed is None else seed_of(run.seed, 64),
         progress_bar=run.progress,
+        low_rank_modified_mass_matrix=run.metric == "low_rank",
         save_warmup=False,
         blocking=False,
     )
