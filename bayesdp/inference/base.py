@@ -321,9 +321,13 @@ class Model:
             f"{', '.join(self.engines)}"
         )
 
+    def kept(self, run: Run) -> Sequence[str]:
+        """Names of the programs' parameters that one fit keeps; by default all `variables`."""
+        return self.variables
+
     def sample(self, run: Run) -> Draws:
         """Draw by the engine chosen; by default NUTS samples the PyMC or Stan program."""
-        nuts = {**run.chained, "progress": run.progress, "variables": list(self.variables)}
+        nuts = {**run.chained, "progress": run.progress, "variables": list(self.kept(run))}
         if run.engine == "stan":
             from bayesdp.engines.stan import sampling as stan
 
