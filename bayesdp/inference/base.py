@@ -77,6 +77,11 @@ class Run:
         """Arguments of an engine of chains, which need a warmup and may have settings."""
         return {**self.independent, "warmup": self.warmup, **self.settings}
 
+    def carefully(self, target: float) -> Run:
+        """Return the run with this mean acceptance of NUTS, where none was asked for."""
+        name = "target_accept" if self.engine == "pymc" else "adapt_delta"
+        return dataclasses.replace(self, settings={name: target, **self.settings})
+
 
 class Model:
     """Base of models, which infer their parameters from what was released.

@@ -77,9 +77,7 @@ def _mixed(
     return whole + stretch, pt.switch(second, other, factor), low + second
 
 
-def _given_size(
-    data: Mapping[str, Any], n: Any, u: Any, log_precision: Any
-) -> tuple[Any, Any]:
+def _given_size(data: Mapping[str, Any], n: Any, u: Any, log_precision: Any) -> tuple[Any, Any]:
     """Log density of the coordinates and of what was released, given n, and the sums' factor."""
     import pytensor.tensor as pt
 

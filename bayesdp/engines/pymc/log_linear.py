@@ -41,9 +41,7 @@ def log_linear(
         u = units * unit[data["owner"] - 1]
         pymc.Deterministic("beta", pt.dot(data["shown"], u), dims="term")
         log_rate = pt.dot(data["design"], u)
-        pymc.Deterministic(
-            "probability", pt.exp(log_rate - pt.logsumexp(log_rate)), dims="cell"
-        )
+        pymc.Deterministic("probability", pt.exp(log_rate - pt.logsumexp(log_rate)), dims="cell")
         pymc.Potential("release", _counts_logp(data, log_rate))
     return model
 

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     import pymc as pm
     import xarray as xr
 
+_CAREFUL = 0.95
+"""Mean acceptance that NUTS aims at where a tau is unknown, which makes funnels."""
+
 
 @dataclass(frozen=True)
 class LogLinearModel(Model):
@@ -88,9 +91,10 @@ class LogLinearModel(Model):
     The model reads noisy marginals or cells of one table, without groups. The "hmc" engine sums the
     latent counts out, where each cell has noise of its own and the number of records is Poisson;
     and so do "pymc" and "stan", by NUTS; "gibbs" samples the latent table. `fit` has two options:
-    `thin`, the number of iterations for each draw, by default 2 ("stan": 1; not "pymc"); and `cells`, whether to keep "probability", by default if there are at
-    most 4,096 cells. A fit warns of a term whose columns are in no released marginal together, as
-    its posterior is hardly narrower than its prior.
+    `thin`, the number of iterations for each draw, by default 2 ("stan": 1; not "pymc"); and
+    `cells`, whether to keep "probability", by default if there are at most 4,096 cells. A fit warns
+    of a term whose columns are in no released marginal together, as its posterior is hardly
+    narrower than its prior.
 
     Examples
     --------
@@ -173,7 +177,8 @@ class LogLinearModel(Model):
             )
         thin = fits.check_thin(run.engine, run.options["thin"])
         if run.engine in ("pymc", "stan"):
-            return super().sample(dataclasses.replace(run, settings={**run.settings, **thin}))
+            run = dataclasses.replace(run, settings={**run.settings, **thin})
+            return super().sample(run.carefully(_CAREFUL) if setting.scaled else run)
         options = {**run.chained, **thin, "progress": run.progress}
         return self._named(run, sample(setting.problem, summed=run.engine == "hmc", **options))
 

@@ -54,6 +54,9 @@ _REASON = (
     "Hamiltonian Monte Carlo, and exact draws of the coefficients given them exist"
 )
 
+_CAREFUL = 0.95
+"""Mean acceptance that NUTS aims at where coefficients leave curved ridges of moments."""
+
 
 @dataclass(frozen=True)
 class LinearRegressionModel(Model):
@@ -224,9 +227,10 @@ class LinearRegressionModel(Model):
 
     def sample(self, run: Run) -> Draws:
         """Run chains over the latent moments, and draw coefficients given them."""
-        if run.engine != "hmc":
-            return super().sample(run)
         given: Read = run.read
+        if run.engine != "hmc":
+            of_coefficients = given.hidden.seen[3] > 0
+            return super().sample(run.carefully(_CAREFUL) if of_coefficients else run)
         with bar(run.progress, run.warmup + run.draws) as step:
             chain = sample_moments(given.hidden, **run.chained, step=step)
         rng = np.random.default_rng(None if run.seed is None else [run.seed, 1])

@@ -91,8 +91,8 @@ class LogisticRegressionModel(Model):
     reads a table's counts or records' answers, without groups, with any number of copies; several
     releases must be of the counts of one table. The "hmc" engine sums the true data out: always for
     answers, and for a table where each cell has noise of its own and the number of records is
-    Poisson; so do "pymc" and "stan", by NUTS; "gibbs" samples the latent table. `fit` has the option
-    `thin`, the number of iterations for each draw, by default 2 ("stan": 1; not "pymc").
+    Poisson; so do "pymc" and "stan", by NUTS; "gibbs" samples the latent table. `fit` has the
+    option `thin`, the number of iterations for each draw, by default 2 ("stan": 1; not "pymc").
 
     Examples
     --------
