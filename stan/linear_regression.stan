@@ -64,7 +64,8 @@ transformed data {
   int C = num_elements(origin);
   int unknown = n_low < n_high;
   // The prior's part of the sums of products of (1, predictors, response).
-  matrix[d + 1, d + 1] known = quad_form_sym(diag_matrix(k), append_col(identity_matrix(d), m0));
+  matrix[d, d + 1] start = append_col(identity_matrix(d), m0);
+  matrix[d + 1, d + 1] known = start' * diag_pre_multiply(k, start);
 }
 parameters {
   vector[C] q;                                  // coordinates of the moments, and of n
@@ -120,7 +121,7 @@ transformed parameters {
     real left = b + square(given[d + 1, d + 1]) / 2;
     real sd = sqrt(left / exp(log_precision));
     row_vector[d] steps = given[d + 1, 1:d] + sd * away';
-    beta = shift + units * mdivide_right_tri_low(steps, given[1:d, 1:d])';
+    beta = shift + units * coefficients_of(given[1:d, 1:d], steps);
     sigma = unit * sd;
   }
 }
