@@ -61,6 +61,7 @@ parameters {
 }
 transformed parameters {
   vector[J] beta = shown * coefficient;
+  vector[L + F + J] u = append_row(append_row(to_vector(level), frequency), coefficient);
 }
 model {
   vector[P] log_odds = predictors * coefficient;

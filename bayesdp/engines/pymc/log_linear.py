@@ -38,7 +38,7 @@ def log_linear(
         unit = np.ones(1)
         if scales:
             unit = pt.concatenate([unit, pymc.HalfNormal("tau", data["tau_scale"], dims="scale")])
-        u = units * unit[data["owner"] - 1]
+        u = pymc.Deterministic("u", units * unit[data["owner"] - 1])
         pymc.Deterministic("beta", pt.dot(data["shown"], u), dims="term")
         log_rate = pt.dot(data["design"], u)
         pymc.Deterministic("probability", pt.exp(log_rate - pt.logsumexp(log_rate)), dims="cell")
@@ -64,16 +64,18 @@ def logistic_regression(data: Mapping[str, Any], coefficients: Sequence[str]) ->
         rescaled = _about(pymc, "coefficient", data["prior_mean"], data["prior_sd"], *around)
         pymc.Deterministic("beta", pt.dot(data["shown"], rescaled), dims="coefficient")
         log_odds = pt.dot(data["predictors"], rescaled)
-        log_frequency: Any = np.zeros(data["P"])
+        log_frequency, all_of_them = pt.zeros(data["P"]), [rescaled]
+        if data["F"]:
+            around = data["frequency_centre"], data["frequency_scale"]
+            frequency = _about(pymc, "frequency", 0.0, data["spread"], *around)
+            log_frequency, all_of_them = log_frequency + frequency, [frequency, *all_of_them]
         if data["L"]:
             around = data["level_centre"], data["level_scale"]
             level = _about(pymc, "level", data["level_mean"], data["level_sd"], *around)
-            log_frequency = log_frequency + level
-        if data["F"]:
-            around = data["frequency_centre"], data["frequency_scale"]
-            log_frequency += _about(pymc, "frequency", 0.0, data["spread"], *around)
-            if data["A"]:
-                log_frequency -= pt.logsumexp(log_frequency)
+            log_frequency, all_of_them = log_frequency + level, [level[None], *all_of_them]
+        if data["F"] and data["A"]:
+            log_frequency -= pt.logsumexp(log_frequency)
+        pymc.Deterministic("u", pt.concatenate(all_of_them))
         both = [log_frequency - pt.softplus(log_odds), log_frequency - pt.softplus(-log_odds)]
         log_rate = pt.stack(both, axis=1).flatten()
         if data["C"]:

@@ -164,7 +164,7 @@ class LogLinearModel(Model):
 
     def sample(self, run: Run) -> Draws:
         """Run chains over the effects, and the latent table where it doesn't sum out."""
-        from bayesdp.engines.log_linear.chains import sample
+        from bayesdp.engines.log_linear.chains import doubted, sample
 
         setting: fits.Setting = run.read
         if setting.unseen:
@@ -178,17 +178,18 @@ class LogLinearModel(Model):
         thin = fits.check_thin(run.engine, run.options["thin"])
         if run.engine in ("pymc", "stan"):
             run = dataclasses.replace(run, settings={**run.settings, **thin})
-            return super().sample(run.carefully(_CAREFUL) if setting.scaled else run)
+            drawn = super().sample(run.carefully(_CAREFUL) if setting.scaled else run)
+            return doubted(drawn, setting.problem, run.seed)
         options = {**run.chained, **thin, "progress": run.progress}
         return self._named(run, sample(setting.problem, summed=run.engine == "hmc", **options))
 
     def kept(self, run: Run) -> Sequence[str]:
-        """Names of the programs' parameters that this fit keeps."""
+        """Names of the programs' parameters that this fit draws, with the coordinates "u"."""
         setting: fits.Setting = run.read
         cells = fits.keeps_cells(setting, run.options["cells"], run.chains * run.draws)
         without = {"tau"} if not setting.scaled else set()
         without |= set() if cells else {"probability"}
-        return [name for name in self.variables if name not in without]
+        return [*(name for name in self.variables if name not in without), "u"]
 
     def pymc_model(self, release: Releases) -> pm.Model:
         """Build the model as a pm.Model, the latent counts summed out.

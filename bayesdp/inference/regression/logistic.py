@@ -24,6 +24,7 @@ import numpy as np
 
 from bayesdp.checks import check_at_least_one, is_number, plain
 from bayesdp.engines.draws import Draws
+from bayesdp.engines.log_linear.chains import doubted
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Option, Run
 from bayesdp.inference.conflict import Noise
@@ -147,9 +148,14 @@ class LogisticRegressionModel(Model):
         """Run chains over the coefficients, and the latent table where it doesn't sum out."""
         thin = check_thin(run.engine, run.options["thin"])
         if run.engine in ("pymc", "stan"):
-            return super().sample(dataclasses.replace(run, settings={**run.settings, **thin}))
+            drawn = super().sample(dataclasses.replace(run, settings={**run.settings, **thin}))
+            return doubted(drawn, run.read.problem, run.seed)
         options = {**run.chained, **thin, "progress": run.progress}
         return sampled(run.read, summed=run.engine == "hmc", **options)
+
+    def kept(self, run: Run) -> Sequence[str]:
+        """Names of the programs' parameters that a fit draws, with the coordinates "u"."""
+        return [*self.variables, "u"]
 
     def pymc_model(self, release: Releases) -> pm.Model:
         """Build the model as a pm.Model, the latent table or the records' true answers summed out.
