@@ -82,6 +82,11 @@ class Run:
         """The engine's settings, for a fit's attrs, where any were given."""
         return {"engine_settings": json.dumps(self.settings)} if self.settings else {}
 
+    def carefully(self, target: float) -> Run:
+        """Return the run with this mean acceptance of NUTS, where none was asked for."""
+        name = "target_accept" if self.engine == "pymc" else "adapt_delta"
+        return dataclasses.replace(self, settings={name: target, **self.settings})
+
 
 class Model:
     """Base of models, which infer their parameters from what was released.
@@ -362,9 +367,13 @@ class Model:
             f"{', '.join(self.engines)}"
         )
 
+    def kept(self, run: Run) -> Sequence[str]:
+        """Names of the programs' parameters that one fit keeps; by default all `variables`."""
+        return self.variables
+
     def sample(self, run: Run) -> Draws:
         """Draw by the engine chosen; by default NUTS samples the PyMC or Stan program."""
-        nuts = {**run.chained, "progress": run.progress, "variables": list(self.variables)}
+        nuts = {**run.chained, "progress": run.progress, "variables": list(self.kept(run))}
         if run.engine == "stan":
             from bayesdp.engines.stan import sampling as stan
 

@@ -115,14 +115,20 @@ def data(
 
 
 def _real_noises(releases: Sequence[Release]) -> list[Cell]:
-    """Return the noise of each number of a release, if it is on real numbers in any."""
-    noises = [
-        [view for part in release.parts if (view := view_of(part.mechanism, NoiseView))]
-        for release in releases
-    ]
-    if all(view.cell.whole for views in noises for view in views):
+    """Return the noise of each number of a release, if all are real; InvalidInput if some are."""
+    parts = [part for release in releases for part in release.parts]
+    views = [view_of(part.mechanism, NoiseView) for part in parts]
+    real = [view for view in views if view is not None and not view.cell.whole]
+    if real and len(real) < len(parts):
+        raise InvalidInput(
+            f"{len(real)} of {len(parts)} parts of the release are real numbers with noise, and "
+            "the others are integers; take each by itself, as release['a'], or say integers=True "
+            "if all are integers"
+        )
+    if not real:
         return []
-    return [view.cell for view in noises[0] for _ in range(math.prod(view.shape))]
+    own = real[: len(releases[0].parts)]
+    return [view.cell for view in own for _ in range(math.prod(view.shape))]
 
 
 def _versions(part: Part) -> list[Floats]:

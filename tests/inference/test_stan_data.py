@@ -8,6 +8,7 @@ import bayesdp as bdp
 from bayesdp.errors import InvalidInput
 
 M = bdp.mechanisms
+REPLACE = bdp.Neighbours.REPLACE_ONE
 
 
 def log_lik(made, logs) -> np.ndarray:
@@ -97,6 +98,29 @@ def test_integers_may_have_real_noise():
     assert made["x"][np.argmax(made["log_law"])] == 10
     with pytest.raises(InvalidInput, match="integers is 'no'"):
         bdp.stan.data(bdp.Release.of(noisy, outputs=[10.25]), integers="no")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        (M.DiscreteLaplaceMechanism(2.0, 1.0, REPLACE, n=20), [3]),
+        (M.BetaBinomialMechanism(n=20, size=20, prior=(4.0, 4.0)), [3]),
+    ],
+)
+@pytest.mark.parametrize("first", [0, 1])
+def test_real_numbers_beside_integers_are_refused_in_a_line(other, first):
+    """As real numbers, integers would have a density that they haven't."""
+    real = (M.LaplaceMechanism(1.5, 1.0, REPLACE, n=20), [0.25])
+    groups = {"a": real, "b": other} if first else {"b": other, "a": real}
+    release = bdp.Release.of_groups(groups)
+    for integers in (None, False):
+        with pytest.raises(InvalidInput, match="1 of 2 parts of the release are real") as error:
+            bdp.stan.data(release, integers=integers)
+        assert "\n" not in str(error.value)
+    assert bdp.stan.data(release, integers=True)["E"] == 2
+    assert bdp.stan.data(release["a"])["N"] == 1
+    with pytest.raises(InvalidInput, match="1 of 2 parts"):
+        bdp.stan.data([release["a"], release["b"]])
 
 
 def test_what_has_no_integers_is_refused():

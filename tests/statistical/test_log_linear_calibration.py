@@ -9,6 +9,7 @@ import pytest
 
 import bayesdp as bdp
 from bayesdp.mechanisms.counts.cells import Axis
+from tests.conftest import require_pystan
 from tests.statistical.test_models_calibration import check
 
 pytestmark = pytest.mark.slow
@@ -17,6 +18,8 @@ REPLACE = bdp.Neighbours.REPLACE_ONE
 AXES = (Axis("a", categories=("x", "y")), Axis("b", categories=(0, 1)))
 # 1 and -1 for the first and the second category, in the order of the cells.
 COLUMNS = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
+
+OPTIONS = {"draws": 250, "chains": 2, "warmup": 150, "thin": 3}
 
 
 def cells(n):
@@ -42,14 +45,20 @@ def marginals(n):
         pytest.param(cells, None, "gibbs", None, marks=pytest.mark.calibrate),
         pytest.param(cells, None, "hmc", None, marks=pytest.mark.calibrate),
         pytest.param(marginals, None, "gibbs", 0.7, marks=pytest.mark.calibrate),
+        pytest.param(cells, None, "pymc", 0.7, marks=pytest.mark.calibrate),
+        pytest.param(cells, None, "stan", None, marks=pytest.mark.calibrate),
     ],
 )
 def test_effects(kind, n, engine, prior):
+    if engine == "stan":
+        require_pystan()
+    by_nuts = engine in ("pymc", "stan")
+    options = {"draws": 500, "chains": 1, "warmup": 300} if by_nuts else OPTIONS
     rng, mechanism = np.random.default_rng(5), kind(n)
     named = {axis.name: axis.categories for axis in AXES} if kind is cells else None
     model = bdp.models.LogLinearModel("a*b", prior, intercept=(1.5, 0.5), categories=named)
     places = []
-    for i in range(100):
+    for i in range(60 if by_nuts else 100):
         tau = np.abs(rng.normal(0, 1, 3)) if prior is None else np.full(3, prior)
         beta = rng.normal(0, tau)
         rates = np.exp(COLUMNS @ beta + rng.normal(1.5, 0.5))
@@ -58,9 +67,7 @@ def test_effects(kind, n, engine, prior):
         with bdp.reproducible(i):
             drawn = mechanism.release(statistic, 2)
         release = bdp.Release.of(mechanism, [tuple(z.tolist()) for z in drawn])
-        idata = model.fit(
-            release, engine=engine, draws=250, chains=2, warmup=150, thin=3, seed=i, cells=False
-        )
+        idata = model.fit(release, engine=engine, seed=i, cells=False, **options)
         assert idata.attrs["engine"] == engine
         one = idata.posterior["beta"][..., -1 - i % 3].to_numpy()  # each effect in turn
         places.append(np.mean(one < beta[-1 - i % 3]))

@@ -10,6 +10,7 @@ import pytest
 import bayesdp as bdp
 from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.regression.perturbed_coefficients_records import gathered
+from tests.conftest import require_pystan
 from tests.statistical.test_models_calibration import check
 
 pytestmark = pytest.mark.slow
@@ -60,19 +61,34 @@ def coefficients(x):
 
 @pytest.mark.filterwarnings("ignore:the chains of this fit")  # of one in hundreds
 @pytest.mark.parametrize(
-    "kind",
+    ("kind", "engine"),
     [
-        poisson_cells,
-        copies,
+        (poisson_cells, "auto"),
+        (copies, "auto"),
         *(
-            pytest.param(each, marks=pytest.mark.calibrate)
-            for each in (cells, answers, "public", marginals, coefficients)
+            pytest.param(*each, marks=pytest.mark.calibrate)
+            for each in (
+                (cells, "auto"),
+                (answers, "auto"),
+                ("public", "auto"),
+                (marginals, "auto"),
+                (coefficients, "auto"),
+                (poisson_cells, "stan"),
+                (answers, "stan"),
+                ("public", "pymc"),
+            )
         ),
     ],
 )
-def test_coefficients(kind):
+def test_coefficients(kind, engine):
+    if engine == "stan":
+        require_pystan()
     rng, places = np.random.default_rng(6), []
-    thin = 1 if kind == coefficients else 2  # whose iterations cost more, and tell more
+    options = {"draws": 150, "chains": 2, "warmup": 100, "thin": 2}
+    if kind == coefficients:  # whose iterations cost more, and tell more
+        options["thin"] = 1
+    if engine != "auto":
+        options = {"draws": 500, "chains": 1, "warmup": 300}
     categories = {answers: LABELS, coefficients: {"a": (1, 2, 6), "b": (0, 1)}}
     for i in range(40):
         u = rng.normal(0, SD, 3)
@@ -100,7 +116,7 @@ def test_coefficients(kind):
             categories=categories.get(kind),
             factors=["b"] if kind == coefficients else [],
         )
-        idata = made.fit(release, draws=150, chains=2, warmup=100, thin=thin, seed=i)
+        idata = made.fit(release, engine=engine, seed=i, **options)
         one = idata.posterior["beta"][..., i % 3].to_numpy()  # each coefficient in turn
         places.append(np.mean(one < (OWN @ u)[i % 3]))
     check(places)

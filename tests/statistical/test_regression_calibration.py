@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bayesdp.inference.regression.chain import sample_moments
+from tests.conftest import require_pystan
 from tests.inference.regression.test_linear_regression import mechanism, model, released, simulated
 from tests.statistical.test_models_calibration import check
 
@@ -28,31 +29,51 @@ CELLS = {
 EVERY_RUN = ("epsilon 1", "n unknown, epsilon 1")
 
 
+@pytest.mark.filterwarnings("ignore:the chains of this fit")  # of one in hundreds
 @pytest.mark.parametrize(
-    "cell",
-    [pytest.param(c, marks=() if c in EVERY_RUN else pytest.mark.calibrate) for c in CELLS],
+    ("cell", "engine"),
+    [
+        *(
+            pytest.param(c, "hmc", marks=() if c in EVERY_RUN else pytest.mark.calibrate)
+            for c in CELLS
+        ),
+        *(pytest.param(c, "stan", marks=pytest.mark.calibrate) for c in (*EVERY_RUN, "gaussian")),
+    ],
 )
-def test_truths_are_at_uniform_places(cell):
+def test_truths_are_at_uniform_places(cell, engine):
+    if engine == "stan":
+        require_pystan()
     n, scale, noise = CELLS[cell]
     rng = np.random.default_rng(len(cell))
     unknown = isinstance(n, range)
     made = mechanism(1, scale, None if unknown else n, noise)
-    sizes = n if unknown else None
+    fitted = model(n=n if unknown else None)
     places: dict[str, list[float]] = {"slope": [], "sigma": [], "n": []}
-    for i in range(120):
+    for i in range(120 if engine == "hmc" else 60):
         size = int(rng.integers(n[0], n[-1] + 1)) if unknown else n
         truth = simulated(rng, 1, size)
         numbers = truth["numbers"][0]
         release = released(made, np.append(float(size), numbers) if unknown else numbers, rng)
-        given = model(n=sizes).read(release)
-        found = sample_moments(given.hidden, draws=300, chains=2, warmup=250, seed=i)
-        rows = found.rows * np.sqrt(found.n)[..., None, None]
-        drawn = given.coefficients(found.n, found.mean, rows, rng)
+        drawn = (by_hmc if engine == "hmc" else by_stan)(fitted, release, i, rng)
         places["slope"].append(float(np.mean(drawn["beta"][..., 1] < truth["c"][0, 1])))
         places["sigma"].append(float(np.mean(drawn["sigma"] < truth["sigma"][0])))
         if unknown:  # a whole number, placed at random within its own probability
-            below, same = np.mean(found.n < size), np.mean(found.n == size)
+            below, same = np.mean(drawn["n"] < size), np.mean(drawn["n"] == size)
             places["n"].append(float(below + rng.random() * same))
     for each in places.values():
         if each:
             check(each)
+
+
+def by_hmc(fitted, release, seed, rng):
+    given = fitted.read(release)
+    found = sample_moments(given.hidden, draws=300, chains=2, warmup=250, seed=seed)
+    rows = found.rows * np.sqrt(found.n)[..., None, None]
+    return {"n": found.n, **given.coefficients(found.n, found.mean, rows, rng)}
+
+
+def by_stan(fitted, release, seed, rng):
+    """PyMC's program has the same density (tests/inference/test_regression_programs.py)."""
+    options = {"draws": 500, "chains": 1, "warmup": 300, "seed": seed}
+    posterior = fitted.fit(release, engine="stan", **options).posterior
+    return {name: posterior[name].to_numpy() for name in posterior}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from bayesdp.engines.log_linear.flows import one_sided
 from bayesdp.engines.log_linear.problem import Problem
 from bayesdp.errors import EngineFailed
 from bayesdp.kernels.log_linear.chain import chain
+from bayesdp.kernels.log_linear.leap import leaps_from
 from bayesdp.kernels.log_linear.likelihood import Model
 from bayesdp.kernels.log_linear.moves import COEFFICIENTS, NUMBERS, Released
 from bayesdp.progress import Step, bar
@@ -77,6 +79,36 @@ def sample(
         {"numba": numba.__version__},
         tuple(one_sided(leaps, u, problem.mean, problem.sd)),
     )
+
+
+def doubted(drawn: Draws, problem: Problem, seed: int | None) -> Draws:
+    """Take "u" from another engine's draws, and doubt them where leaps from it aren't balanced.
+
+    NUTS may miss a region far from where its chains started, all of them, as ours may.
+
+    Parameters
+    ----------
+    drawn : Draws
+        With "u", shape (chains, draws, coordinates), and "tau" where one isn't fixed.
+    problem : Problem
+        A problem whose table sums out.
+    seed : int or None
+    """
+    posterior = dict(drawn.posterior)
+    u, tau = np.ascontiguousarray(posterior.pop("u")), posterior.get("tau")
+    sd = np.broadcast_to(problem.sd, u.shape).copy()
+    if tau is not None:
+        sd = np.where(problem.owners >= 0, tau[..., np.maximum(problem.owners, 0)], sd)
+    middle, usual = np.median(u, axis=(0, 1)), np.median(sd, axis=(0, 1))
+    tuning = problem.tuning(middle)[0]
+    spread = np.sqrt(np.diag(linalg.inv(tuning.seen + np.diag(1 / usual**2))))
+    most = _FAR * max(problem.rates(middle).max(), problem.noise**0.5, 1.0)
+    tuning = tuning._replace(centre=middle, spread=spread, most=most)
+    flat, child = u.reshape(-1, u.shape[-1]), np.random.SeedSequence(seed).generate_state(1)[0]
+    model, run = problem.model(summed=True), cast(Any, leaps_from)
+    leaps = run(model, problem.released, tuning, flat, sd.reshape(flat.shape), _LEAPS, child)
+    doubts = one_sided(leaps.reshape(*u.shape[:2], _LEAPS, 4), u, problem.mean, problem.sd)
+    return dataclasses.replace(drawn, posterior=posterior, doubts=(*drawn.doubts, *doubts))
 
 
 def _one(

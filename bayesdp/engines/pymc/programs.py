@@ -66,10 +66,10 @@ def latent_count_logp(p: Any, cells: Sequence[Cells]) -> Any:
 def _padded(cells: Sequence[Cells]) -> list[Floats]:
     """Log weights, successes and failures, shape (groups, cells), filled up by impossible cells."""
     fills = {"log_likelihood_weight": -np.inf, "successes": 0.0, "failures": 0.0}
-    return [_in_a_matrix([getattr(c, name) for c in cells], fills[name]) for name in fills]
+    return [in_a_matrix([getattr(c, name) for c in cells], fills[name]) for name in fills]
 
 
-def _in_a_matrix(rows: Sequence[Floats], fill: float) -> Floats:
+def in_a_matrix(rows: Sequence[Floats], fill: float) -> Floats:
     most = max(row.size for row in rows)
     return np.stack([np.pad(row, (0, most - row.size), constant_values=fill) for row in rows])
 
@@ -148,8 +148,8 @@ def poisson(
     coords = {"area": list(areas), **({} if groups is None else {"group": groups})}
     shape = [len(coords[dim]) for dim in dims]
     cuts = np.ravel(data["last"])[:-1]
-    log_weight = _in_a_matrix(np.split(data["log_weight"], cuts), -np.inf)
-    events = _in_a_matrix(np.split(data["events"], cuts), 0.0)
+    log_weight = in_a_matrix(np.split(data["log_weight"], cuts), -np.inf)
+    events = in_a_matrix(np.split(data["events"], cuts), 0.0)
     with pymc.Model(coords=coords) as model:
         rate = pymc.Gamma("rate", alpha=data["prior_shape"], beta=data["prior_rate"], dims=dims)
         terms = log_weight + events * pt.log(rate).flatten()[:, None]

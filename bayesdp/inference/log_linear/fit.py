@@ -36,6 +36,7 @@ Floats = NDArray[np.float64]
 
 _FEW_CELLS = 4096
 _MOST_KEPT = 500_000_000
+_THIN = 2
 _REASONS = {
     "hmc": "each cell has noise of its own and counts are Poisson, so the latent counts are summed "
     "out, and Hamiltonian Monte Carlo samples what is left",
@@ -133,16 +134,28 @@ def obstacle_of(problem: Problem, noisy: NoisyTable) -> str:
 
 
 def engine_for(engine: str, obstacle: str) -> tuple[str, str]:
-    """Choose engine and reason, or raise InvalidInput if it is "hmc" and there is an obstacle."""
+    """Choose engine and reason; raise InvalidInput if an obstacle leaves "gibbs" alone."""
     if engine == "auto":
         engine = "gibbs" if obstacle else "hmc"
         return engine, _REASONS[engine].format(obstacle)
-    if engine == "hmc" and obstacle:
+    if engine != "gibbs" and obstacle:
         raise InvalidInput(
-            f"engine is 'hmc', but the latent counts don't sum out: {obstacle}; use engine='auto' "
-            "or 'gibbs'"
+            f"engine is {quoted(engine)}, but the latent counts don't sum out: {obstacle}; use "
+            "engine='auto' or 'gibbs'"
         )
     return engine, "asked for"
+
+
+def check_thin(engine: str, thin: int | None) -> dict[str, int]:
+    """Return the option `thin` of an engine that was asked for one, or raise InvalidInput."""
+    if thin is None:
+        return {} if engine in ("pymc", "stan") else {"thin": _THIN}
+    if engine == "pymc":
+        raise InvalidInput(
+            f"thin is {thin}, but engine='pymc' keeps every draw; leave thin out, or use "
+            "engine='stan', 'hmc' or 'gibbs'"
+        )
+    return {"thin": thin}
 
 
 def named(drawn: Draws, setting: Setting, *, cells: bool | None) -> Draws:
@@ -158,15 +171,21 @@ def named(drawn: Draws, setting: Setting, *, cells: bool | None) -> Draws:
         posterior["tau"] = drawn.posterior["tau"]
     if "n" in drawn.posterior:
         posterior["n"] = drawn.posterior["n"]
-    count = len(setting.design.columns)
-    if count <= _FEW_CELLS if cells is None else cells:
-        if count * beta.shape[0] * beta.shape[1] > _MOST_KEPT:
-            raise InvalidInput(
-                f"cells is True, but {count:,} cells' probabilities for every draw are too many "
-                "numbers to keep; ask for fewer draws, or leave cells out"
-            )
+    if keeps_cells(setting, cells, beta.shape[0] * beta.shape[1]):
         posterior["probability"] = _probabilities(own, setting.design)
     return dataclasses.replace(drawn, posterior=posterior)
+
+
+def keeps_cells(setting: Setting, cells: bool | None, draws: int) -> bool:
+    """Return True if the cells' probabilities are kept; raise InvalidInput if they are too many."""
+    count = len(setting.design.columns)
+    kept = count <= _FEW_CELLS if cells is None else cells
+    if kept and count * draws > _MOST_KEPT:
+        raise InvalidInput(
+            f"cells is True, but {count:,} cells' probabilities for every draw are too many "
+            "numbers to keep; ask for fewer draws, or leave cells out"
+        )
+    return kept
 
 
 def labels(drawn: Draws, setting: Setting) -> dict[str, Any]:

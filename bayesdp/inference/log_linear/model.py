@@ -12,6 +12,7 @@ share one posterior. See `bayesdp.kernels.log_linear.chain` for how it is sample
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import warnings
@@ -29,7 +30,9 @@ from bayesdp.inference.base import Model, Option, Run
 from bayesdp.inference.conflict import Noise
 from bayesdp.inference.evidence_ways import Answer
 from bayesdp.inference.log_linear import fit as fits
+from bayesdp.inference.log_linear.design import INTERCEPT, cell_labels
 from bayesdp.inference.log_linear.formula import terms_of
+from bayesdp.inference.log_linear.programs import data_of
 from bayesdp.inference.log_linear.release import is_of_table, noises_of_table
 from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.several import Releases
@@ -38,7 +41,11 @@ from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
     import arviz as az
+    import pymc as pm
     import xarray as xr
+
+_CAREFUL = 0.95
+"""Mean acceptance that NUTS aims at where a tau is unknown, which makes funnels."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +90,11 @@ class LogLinearModel(Model):
 
     The model reads noisy marginals or cells of one table, without groups. The "hmc" engine sums the
     latent counts out, where each cell has noise of its own and the number of records is Poisson;
-    "gibbs" samples the latent table. `fit` has two options: `thin`, the number of iterations for
-    each draw, by default 2; and `cells`, whether to keep "probability", by default if there are at
-    most 4,096 cells. A fit warns of a term whose columns are in no released marginal together, as
-    its posterior is hardly narrower than its prior.
+    and so do "pymc" and "stan", by NUTS; "gibbs" samples the latent table. `fit` has two options:
+    `thin`, the number of iterations for each draw, by default 2 ("stan": 1; not "pymc"); and
+    `cells`, whether to keep "probability", by default if there are at most 4,096 cells. A fit warns
+    of a term whose columns are in no released marginal together, as its posterior is hardly
+    narrower than its prior.
 
     Examples
     --------
@@ -110,15 +118,16 @@ class LogLinearModel(Model):
     zeros: Any = field(default=None, compare=False)
 
     family: ClassVar[str] = "log_linear"
-    engines: ClassVar[tuple[str, ...]] = ("hmc", "gibbs")
+    engines: ClassVar[tuple[str, ...]] = ("hmc", "gibbs", "pymc", "stan")
     usual: ClassVar[tuple[int, int]] = (1000, 1000)
     options: ClassVar[Mapping[str, Option]] = {
-        "thin": (2, check_at_least_one),
+        "thin": (None, check_at_least_one),
         "cells": (None, None),
     }
     naive_options: ClassVar[Mapping[str, Option]] = options
     naive_reason: ClassVar[str] = "naive: treats the noisy counts as real"
     derived: ClassVar[frozenset[str]] = frozenset({"probability"})
+    variables: ClassVar[tuple[str, ...]] = ("beta", "tau", "probability")
 
     @classmethod
     def reads(cls, mechanism: Any) -> bool:
@@ -155,7 +164,7 @@ class LogLinearModel(Model):
 
     def sample(self, run: Run) -> Draws:
         """Run chains over the effects, and the latent table where it doesn't sum out."""
-        from bayesdp.engines.log_linear.chains import sample
+        from bayesdp.engines.log_linear.chains import doubted, sample
 
         setting: fits.Setting = run.read
         if setting.unseen:
@@ -166,8 +175,48 @@ class LogLinearModel(Model):
                 UserWarning,
                 stacklevel=3,
             )
-        options = {**run.chained, "thin": run.options["thin"], "progress": run.progress}
+        thin = fits.check_thin(run.engine, run.options["thin"])
+        if run.engine in ("pymc", "stan"):
+            run = dataclasses.replace(run, settings={**run.settings, **thin})
+            drawn = super().sample(run.carefully(_CAREFUL) if setting.scaled else run)
+            return doubted(drawn, setting.problem, run.seed)
+        options = {**run.chained, **thin, "progress": run.progress}
         return self._named(run, sample(setting.problem, summed=run.engine == "hmc", **options))
+
+    def kept(self, run: Run) -> Sequence[str]:
+        """Names of the programs' parameters that this fit draws, with the coordinates "u"."""
+        setting: fits.Setting = run.read
+        cells = fits.keeps_cells(setting, run.options["cells"], run.chains * run.draws)
+        without = {"tau"} if not setting.scaled else set()
+        without |= set() if cells else {"probability"}
+        return [*(name for name in self.variables if name not in without), "u"]
+
+    def pymc_model(self, release: Releases) -> pm.Model:
+        """Build the model as a pm.Model, the latent counts summed out.
+
+        Raises
+        ------
+        InvalidInput
+            If the counts don't sum out one by one, as where their total is known, or several
+            marginals were released.
+        """
+        from bayesdp.engines.pymc.log_linear import log_linear
+
+        setting = self.read(release)
+        data = data_of(setting)
+        terms = [INTERCEPT, *setting.design.labels]
+        cells = cell_labels(setting.noisy.axes, setting.noisy.possible)
+        return log_linear(data, terms, setting.scaled, cells)
+
+    def stan_data(self, release: Releases) -> dict[str, Any]:
+        """Build the data of the Stan program `log_linear`, the latent counts summed out.
+
+        Raises
+        ------
+        InvalidInput
+            As for `pymc_model`.
+        """
+        return data_of(self.read(release))
 
     def read_naive(self, release: Release) -> fits.Setting:
         """Read the rounded average over copies as the true table, and its sum as n.
@@ -187,7 +236,7 @@ class LogLinearModel(Model):
 
         setting: fits.Setting = run.read
         known = fits.naive_counts(setting.noisy)
-        options = {**run.chained, "thin": run.options["thin"]}
+        options = {**run.chained, **fits.check_thin(run.engine, run.options["thin"])}
         return self._named(run, sample(setting.problem, summed=False, known=known, **options))
 
     def _named(self, run: Run, drawn: Draws) -> Draws:

@@ -38,6 +38,7 @@ from bayesdp.inference.base import Model, Run
 from bayesdp.inference.conflict import Noise
 from bayesdp.inference.evidence_ways import BRIDGE, Answer, moved
 from bayesdp.inference.regression.chain import sample_moments
+from bayesdp.inference.regression.linear_programs import data_of
 from bayesdp.inference.regression.linear_read import Read, known_moments
 from bayesdp.inference.regression.linear_release import is_of_moments, read
 from bayesdp.inference.several import Releases
@@ -46,12 +47,15 @@ from bayesdp.progress import bar
 from bayesdp.release import Release
 
 if TYPE_CHECKING:
-    pass
+    import pymc as pm
 
 _REASON = (
     "the parameters can be integrated out, so the moments alone are sampled, by compiled "
     "Hamiltonian Monte Carlo, and exact draws of the coefficients given them exist"
 )
+
+_CAREFUL = 0.95
+"""Mean acceptance that NUTS aims at where coefficients leave curved ridges of moments."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +88,8 @@ class LinearRegressionModel(Model):
     Notes
     -----
     The posterior variables are "beta" with the dimension "coefficient", "sigma", and "n" where it
-    has a prior. The one engine, "hmc", samples the latent moments of the records; coefficients are
-    drawn given them.
+    has a prior. The engine "hmc" samples the latent moments of the records, and draws coefficients
+    given them; "pymc" and "stan" sample both by NUTS, from the same posterior.
 
     Examples
     --------
@@ -106,11 +110,12 @@ class LinearRegressionModel(Model):
     n: range | None = None
 
     family: ClassVar[str] = "linear_regression"
-    engines: ClassVar[tuple[str, ...]] = ("hmc",)
+    engines: ClassVar[tuple[str, ...]] = ("hmc", "pymc", "stan")
     reason: ClassVar[str] = _REASON
     usual: ClassVar[tuple[int, int]] = (1000, 600)
     naive_reason: ClassVar[str] = "naive: treats the noisy moments as true"
     told: ClassVar[tuple[str, ...]] = ("response", "prior", "predictors_prior")
+    variables: ClassVar[tuple[str, ...]] = ("beta", "sigma")
 
     @classmethod
     def reads(cls, mechanism: Any) -> bool:
@@ -189,9 +194,43 @@ class LinearRegressionModel(Model):
         given: Read = self.read(release) if read is None else read
         return given.noises
 
+    def pymc_model(self, release: Releases) -> pm.Model:
+        """Build the model as a pm.Model, with the records' moments as latent variables.
+
+        The parameters are integrated out of the density of the moments; "beta" and "sigma" follow
+        their posterior given the moments.
+
+        Raises
+        ------
+        InvalidInput
+            If the model doesn't fit the release.
+        """
+        from bayesdp.engines.pymc.linear_regression import linear_regression
+
+        given = self.read(release)
+        return linear_regression(data_of(given), given.names)
+
+    def stan_data(self, release: Releases) -> dict[str, Any]:
+        """Build the data of the Stan program `linear_regression`, which `pymc_model` is too.
+
+        Raises
+        ------
+        InvalidInput
+            As for `pymc_model`.
+        """
+        return data_of(self.read(release))
+
+    def kept(self, run: Run) -> Sequence[str]:
+        """Names of the programs' parameters that this fit keeps."""
+        hidden = run.read.hidden
+        return ("beta", "sigma", "n") if hidden.first < hidden.last else ("beta", "sigma")
+
     def sample(self, run: Run) -> Draws:
         """Run chains over the latent moments, and draw coefficients given them."""
         given: Read = run.read
+        if run.engine != "hmc":
+            of_coefficients = given.hidden.seen[3] > 0
+            return super().sample(run.carefully(_CAREFUL) if of_coefficients else run)
         with bar(run.progress, run.warmup + run.draws) as step:
             chain = sample_moments(given.hidden, **run.chained, step=step)
         rng = np.random.default_rng(None if run.seed is None else [run.seed, 1])

@@ -14,6 +14,7 @@ carry no information about beta, as they should.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,20 +24,23 @@ import numpy as np
 
 from bayesdp.checks import check_at_least_one, is_number, plain
 from bayesdp.engines.draws import Draws
+from bayesdp.engines.log_linear.chains import doubted
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Option, Run
 from bayesdp.inference.conflict import Noise
+from bayesdp.inference.log_linear.fit import check_thin
 from bayesdp.inference.log_linear.release import noises_of_table
 from bayesdp.inference.regression.logistic_design import split
-from bayesdp.inference.regression.logistic_fit import chosen, naive_setting, sampled
+from bayesdp.inference.regression.logistic_fit import chosen, naive_setting, obstacle, sampled
 from bayesdp.inference.regression.logistic_problem import Setting
+from bayesdp.inference.regression.logistic_programs import data_of
 from bayesdp.inference.regression.logistic_release import is_of_binary, setting_of
 from bayesdp.inference.several import Releases
 from bayesdp.inference.sizes import sizes_of_prior
 from bayesdp.release import Release
 
 if TYPE_CHECKING:
-    pass
+    import pymc as pm
 
 
 @dataclass(frozen=True)
@@ -88,8 +92,8 @@ class LogisticRegressionModel(Model):
     reads a table's counts or records' answers, without groups, with any number of copies; several
     releases must be of the counts of one table. The "hmc" engine sums the true data out: always for
     answers, and for a table where each cell has noise of its own and the number of records is
-    Poisson; "gibbs" samples the latent table. `fit` has the option `thin`, the number of iterations
-    for each draw, by default 2.
+    Poisson; so do "pymc" and "stan", by NUTS; "gibbs" samples the latent table. `fit` has the
+    option `thin`, the number of iterations for each draw, by default 2 ("stan": 1; not "pymc").
 
     Examples
     --------
@@ -114,11 +118,12 @@ class LogisticRegressionModel(Model):
     data: Any = field(default=None, compare=False)
 
     family: ClassVar[str] = "logistic_regression"
-    engines: ClassVar[tuple[str, ...]] = ("hmc", "gibbs")
+    engines: ClassVar[tuple[str, ...]] = ("hmc", "gibbs", "pymc", "stan")
     usual: ClassVar[tuple[int, int]] = (1000, 1000)
-    options: ClassVar[Mapping[str, Option]] = {"thin": (2, check_at_least_one)}
+    options: ClassVar[Mapping[str, Option]] = {"thin": (None, check_at_least_one)}
     naive_options: ClassVar[Mapping[str, Option]] = options
     naive_reason: ClassVar[str] = "naive: treats the released data as true"
+    variables: ClassVar[tuple[str, ...]] = ("beta",)
     told: ClassVar[tuple[str, ...]] = ("formula", "prior", "spread", "rate")
     no_evidence: ClassVar[str] = (
         "there is no bridge over its latent tables here; where a table was released with noise, "
@@ -141,9 +146,42 @@ class LogisticRegressionModel(Model):
 
     def sample(self, run: Run) -> Draws:
         """Run chains over the coefficients, and the latent table where it doesn't sum out."""
-        summed = run.engine == "hmc"
-        options = {**run.chained, **run.options, "progress": run.progress}
-        return sampled(run.read, summed=summed, **options)
+        thin = check_thin(run.engine, run.options["thin"])
+        if run.engine in ("pymc", "stan"):
+            drawn = super().sample(dataclasses.replace(run, settings={**run.settings, **thin}))
+            return doubted(drawn, run.read.problem, run.seed)
+        options = {**run.chained, **thin, "progress": run.progress}
+        return sampled(run.read, summed=run.engine == "hmc", **options)
+
+    def kept(self, run: Run) -> Sequence[str]:
+        """Names of the programs' parameters that a fit draws, with the coordinates "u"."""
+        return [*self.variables, "u"]
+
+    def pymc_model(self, release: Releases) -> pm.Model:
+        """Build the model as a pm.Model, the latent table or the records' true answers summed out.
+
+        Raises
+        ------
+        InvalidInput
+            If the table doesn't sum out cell by cell, as where its total is known, or synthetic
+            tables or coefficients were released.
+        """
+        from bayesdp.engines.pymc.log_linear import logistic_regression
+
+        setting = self.read(release)
+        data = data_of(self, setting, obstacle(setting))
+        return logistic_regression(data, setting.design.labels)
+
+    def stan_data(self, release: Releases) -> dict[str, Any]:
+        """Build the data of the Stan program `logistic_regression`, which `pymc_model` is too.
+
+        Raises
+        ------
+        InvalidInput
+            As for `pymc_model`.
+        """
+        setting = self.read(release)
+        return data_of(self, setting, obstacle(setting))
 
     def read_naive(self, release: Release) -> tuple[Setting, Any]:
         """Read the outputs as if they were true.
@@ -162,7 +200,7 @@ class LogisticRegressionModel(Model):
     def naive(self, run: Run) -> Draws:
         """Run chains over the coefficients alone."""
         setting, table = run.read
-        options = {**run.chained, **run.options}
+        options = {**run.chained, **check_thin(run.engine, run.options["thin"])}
         return sampled(setting, summed=table is None, known=table, **options)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:

@@ -32,9 +32,18 @@ def chosen(engine: str, setting: Setting) -> tuple[str, str]:
                 "engine='auto' or 'hmc'"
             )
         return ("hmc", _ANSWERS) if engine == "auto" else engine_for(engine, "")
+    return engine_for(engine, obstacle(setting))
+
+
+def obstacle(setting: Setting) -> str:
+    """Say why the latent table or answers don't sum out; empty where they do."""
+    if setting.noisy is None:
+        return ""
     if setting.copies is not None:
-        return engine_for(engine, "synthetic tables are drawn given all of them")
-    return engine_for(engine, obstacle_of(setting.problem, setting.noisy))
+        return "synthetic tables are drawn given all of them"
+    if setting.problem.released.kind == COEFFICIENTS:
+        return "the coefficients are a function of the whole table"
+    return obstacle_of(setting.problem, setting.noisy)
 
 
 def sampled(setting: Setting, *, summed: bool, seed: int | None, **options: Any) -> Draws:

@@ -88,6 +88,26 @@ def leap(model, released, tuning, u, x, sums, total, modes, sd, here, moving, re
 
 
 @guarded
+def leaps_from(model, released, tuning, draws, sds, leaps, seed):
+    """Propose leaps from draws of u, shape (draws, P), the table summed out; none is made.
+
+    Returns shape (draws, leaps, 4): coordinate, old and new value, and the chance that it is taken.
+    """
+    np.random.seed(seed)
+    cells = model.columns.shape[1]
+    x, modes = np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=np.int64)
+    eta, rates, size = np.empty(cells), np.empty(cells), draws.shape[1]
+    sums, gradient, found = np.zeros(size), np.empty(size), np.empty((len(draws), leaps, 4))
+    for i in range(len(draws)):
+        u, sd = draws[i].copy(), sds[i]
+        here = log_likelihood(model, released, u, x, sums, 0, modes, eta, rates, gradient)
+        for j in range(leaps):
+            record = found[i, j]
+            leap(model, released, tuning, u, x, sums, 0, modes, sd, here, False, record)
+    return found
+
+
+@guarded
 def leap_with_table(model, released, tuning, u, x, y, sd, moving, record):
     """Move a coordinate of u and the table together; x and y are changed in place."""
     p, new, ratio = _proposed(model, u, sd, tuning)

@@ -4,6 +4,7 @@ Noise could have made all that was released, so that the intercept may be anythi
 alarm 1e-6 a test.
 """
 
+import dataclasses
 import itertools
 import warnings
 
@@ -15,6 +16,7 @@ import bayesdp as bdp
 from bayesdp.engines.draws import import_arviz
 from bayesdp.engines.log_linear import chains as engine
 from bayesdp.mechanisms.counts.cells import Axis
+from tests.conftest import require_pystan
 
 FALSE_ALARM = 1e-6
 TAU = 0.7
@@ -99,3 +101,30 @@ def test_chains_that_miss_the_plateau_are_convicted(monkeypatch):
         assert not good or max(errors(idata, wanted)) < 4
         convicted.append("is seldom visited" in idata.attrs["verdict"])
     assert convicted[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moving", [True, False])
+def test_draws_by_nuts_that_miss_the_plateau_are_convicted(moving, monkeypatch):
+    """Another engine's draws are doubted by leaps from them, and not where they are right."""
+    monkeypatch.setattr(engine, "_MOVING", moving)
+    output, prior = FEW
+    made = bdp.mechanisms.NoisyMarginalsMechanism(1.0, AXES, (("a", "b"),))
+    model = bdp.models.LogLinearModel("a + b", prior=TAU, intercept=prior)
+    problem = model.read(bdp.Release.of(made, [output])).problem
+    options = {"summed": True, "draws": 1000, "chains": 4, "warmup": 1000, "thin": 2, "seed": 1}
+    drawn = dataclasses.replace(engine.sample(problem, **options), doubts=())
+    found = engine.doubted(drawn, problem, seed=2)
+    assert "u" not in found.posterior
+    assert [doubt.split(":")[0] for doubt in found.doubts] == (
+        [] if moving else ["a region of the posterior is seldom visited"]
+    )
+
+
+@pytest.mark.slow
+def test_nuts_samples_the_plateau():
+    require_pystan()
+    wanted = oracle(*FEW)
+    idata = fitted(FEW, seed=1, engine="stan", draws=4000)
+    assert "no problem found" in idata.attrs["verdict"]
+    assert max(errors(idata, wanted)) < stats.norm.isf(FALSE_ALARM / 2 / 3)

@@ -1,0 +1,57 @@
+/**
+ * Log-linear model of a table whose counts are confidential, each released with noise of its own.
+ *
+ *   tau[t]      ~ half-normal(0, tau_scale[t])
+ *   effects     ~ normal(prior_mean, prior_sd), those of a term with a tau ~ normal(0, tau)
+ *   count[c]    ~ poisson(exp(design[c] * effects)), confidential
+ *   outputs[c]  | count[c] ~ the mechanism
+ *
+ * Counts are summed out. Cell c owns the elements first[c] to last[c] of x, the counts that it may
+ * have had, and of log_law, the log probability of its outputs given them. Effects with a fixed sd
+ * are sampled about `centre` in units of `scale`, those with a tau in units of it; this changes no
+ * posterior.
+ */
+data {
+  int<lower=1> C;                               // cells
+  int<lower=1> J;                               // effects
+  int<lower=0> T;                               // terms with a tau
+  matrix[C, J] design;
+  array[J] int<lower=1, upper=T + 1> owner;     // 1 where sd is fixed, else 1 and the number of tau
+  vector[J] prior_mean;                         // 0 and 1 where there is a tau
+  vector<lower=0>[J] prior_sd;
+  vector[J] centre;                             // 0 and 1 there, too
+  vector<lower=0>[J] scale;
+  vector<lower=0>[T] tau_scale;
+  int<lower=1> K;                               // possible counts of all cells together
+  array[C] int<lower=1, upper=K> first;
+  array[C] int<lower=first, upper=K> last;
+  vector<lower=0>[K] x;
+  vector[K] log_law;
+  int<lower=1> B;                               // effects of the categories that are shown
+  matrix[B, J] shown;
+}
+transformed data {
+  vector[K] log_weight = log_law - lgamma(x + 1);
+}
+parameters {
+  vector<offset=centre, multiplier=scale>[J] effect;
+  vector<lower=0>[T] tau;
+}
+transformed parameters {
+  vector[J] u = effect .* append_row(1, tau)[owner];
+  vector[B] beta = shown * u;
+}
+model {
+  vector[C] log_rate = design * u;
+  effect ~ normal(prior_mean, prior_sd);
+  tau ~ normal(0, tau_scale);
+  for (c in 1:C) {
+    int from = first[c];
+    int to = last[c];
+    target += log_sum_exp(log_weight[from:to] + log_rate[c] * x[from:to]);
+  }
+  target += -sum(exp(log_rate));
+}
+generated quantities {
+  vector[C] probability = softmax(design * u);
+}
