@@ -8,8 +8,9 @@ from typing import Any
 
 import typer
 
-from bayesdp.cli.posteriors import print_summary
 from bayesdp.cli.tables import print_table, progress_bar
+
+_SHOWN = 60  # numbers of a posterior
 
 
 def run_analysis(name: str, out: Path, force: bool, fit: Mapping[str, Any] | None = None) -> None:
@@ -23,7 +24,7 @@ def run_analysis(name: str, out: Path, force: bool, fit: Mapping[str, Any] | Non
     if result.model.family == "binomial":
         _print_comparison(result)
     else:
-        print_summary(result.idata)
+        _print_posterior(result)
     typer.echo(f"report: {(result.folder / REPORT / 'index.html').resolve()}")
 
 
@@ -54,3 +55,37 @@ def _print_comparison(result: Any) -> None:
             cells.append(f"{posterior.mean():.3f} [{low:.3f}, {high:.3f}]")
         table.add_row(*cells)
     print_table(table)
+
+
+def _print_posterior(result: Any) -> None:
+    """Print each number's posterior, the naive one, and what public data say themselves."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from bayesdp.report.any_family import summarize_posterior
+
+    release = result.release
+    summary = summarize_posterior(
+        result.idata, release, naive=result.naive, reference=result.reference
+    )
+    table = Table(title=escape(f"{release.variable}: {release.guarantee}"))
+    headings = ["", "", "posterior, 95%"]
+    if summary.has_reference:
+        headings.insert(2, "true")
+        table.caption = "The data are public, so what they say themselves can be shown."
+    if summary.has_naive:
+        headings.append("naive, 95%")
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if place < 2 else "right", no_wrap=True)
+    rows = [(variable.name, row) for variable in summary.variables for row in variable.rows]
+    for name, row in rows[:_SHOWN]:
+        cells = [escape(name), escape("" if row.label == name else row.label)]
+        if summary.has_reference:
+            cells.append("" if row.reference is None else f"{row.reference:.3f}")
+        cells.append(f"{row.mean:.3f} [{row.low:.3f}, {row.high:.3f}]")
+        if summary.has_naive:
+            cells.append("" if row.naive is None else "{:.3f} [{:.3f}, {:.3f}]".format(*row.naive))
+        table.add_row(*cells[:2], *map(escape, cells[2:]))
+    print_table(table)
+    if len(rows) > _SHOWN:
+        typer.echo(f"and {len(rows) - _SHOWN:,} more, in the report")

@@ -64,7 +64,7 @@ def fit(
     given: dict[str, Any] = {"engine": engine, "draws": draws, "chains": chains}
     given |= {"warmup": warmup, "seed": seed, **options.parameters(settings or [], "setting")}
     sampling = {name: value for name, value in given.items() if value is not None}
-    if target.endswith(".toml") or not Path(target).exists():
+    if _is_analysis(target):
         if (family, prior, n, parameters) != (None, None, None, None):
             raise InvalidInput(
                 f"{quoted(target)} is an analysis, which declares its model: family, prior, n and "
@@ -94,3 +94,13 @@ def fit(
         f"posterior written to {out} (engine {idata.attrs['engine']}: "
         f"{idata.attrs['engine_reason']})"
     )
+
+
+def _is_analysis(target: str) -> bool:
+    """Return True for a file, and a shipped analysis, also beside a result of its name."""
+    from bayesdp.evaluation.analysis import shipped_analyses
+    from bayesdp.release import MANIFEST
+
+    if target.endswith(".toml") or not Path(target).exists():
+        return True
+    return target in shipped_analyses() and not (Path(target) / MANIFEST).exists()

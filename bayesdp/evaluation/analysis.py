@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bayesdp import resources
@@ -19,7 +21,6 @@ from bayesdp.storage import whole_folder
 
 if TYPE_CHECKING:
     import arviz as az
-    import pandas as pd
 
 POSTERIOR = "posterior.nc"
 RELEASE = "release"
@@ -78,8 +79,12 @@ class Result:
         Folder with `release/` (unless it existed before), `posterior.nc` and `report/index.html`.
     release, idata
         The release, and the posterior given it.
-    reference : mapping or None
-        True proportion of each group, for public yes/no data.
+    model : Model
+    reference : mapping, float or None
+        What public data say themselves, as `write_report` takes it: the true proportion of each
+        group, for yes/no data, and else estimates by the names of the posterior's variables.
+    naive : InferenceData or None
+        The model's naive posterior, where it has one.
     """
 
     folder: Path
@@ -87,6 +92,12 @@ class Result:
     idata: az.InferenceData
     model: Any
     reference: Any
+    naive: az.InferenceData | None = None
+
+
+def shipped_analyses() -> list[str]:
+    """Names of the ready-to-run analyses."""
+    return sorted(file.stem for file in resources.shipped("models").glob("*.toml"))
 
 
 def find_analysis(name: str) -> Path:
@@ -104,10 +115,9 @@ def find_analysis(name: str) -> Path:
     candidate = shipped / f"{path.stem}.toml"
     if candidate.is_file() and path.suffix in ("", ".toml"):
         return candidate
-    names = ", ".join(sorted(file.stem for file in shipped.glob("*.toml")))
     raise InvalidInput(
         f"{quoted(name)} is neither a release folder nor an analysis; give a folder, a .toml file "
-        f"or the name of a shipped analysis: {names}"
+        f"or the name of a shipped analysis: {', '.join(shipped_analyses())}"
     )
 
 
@@ -157,15 +167,22 @@ def run_analysis(
     model = model_of(analysis.model.family, analysis.model.model_extra or {})
     sampling = checked_fit(model, {**analysis.fit, **(fit or {})})
     with whole_folder(out, POSTERIOR, force=force) as work:
-        release, reference = _released(analysis, path.parent, progress)
+        release, data, by = _released(analysis, path.parent, progress)
         if analysis.release is None:
             release.save(work / RELEASE)
         progress("fit the posterior of what was released", 0.6)
         idata = model.fit(release, **sampling)
         idata.to_netcdf(str(work / POSTERIOR))
-        progress("write the report", 0.8)
-        write_report(idata, release, work / REPORT, title=analysis.title, reference=reference)
-    return Result(out, release, idata, model, reference)
+        progress("fit the naive posterior", 0.8)
+        naive = _naive(model, release, sampling)
+        progress("write the report", 0.9)
+        reference = None
+        if analysis.data is not None and analysis.data.public:
+            reference = _reference(model, data, by, release, idata.posterior)
+        write_report(
+            idata, release, work / REPORT, title=analysis.title, reference=reference, naive=naive
+        )
+    return Result(out, release, idata, model, reference, naive)
 
 
 def checked_fit(model: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -183,10 +200,11 @@ def checked_fit(model: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
     return dict(arguments)
 
 
-def _released(analysis: Analysis, folder: Path, progress: Progress) -> tuple[Release, Any]:
+def _released(analysis: Analysis, folder: Path, progress: Progress) -> tuple[Release, Any, Any]:
+    """Return the release, and the data and groups that it is of, where they are here."""
     if analysis.data is None or analysis.synthesizer is None:
         progress("read the release", 0.2)
-        return Release.load(folder / str(analysis.release)), None
+        return Release.load(folder / str(analysis.release)), None, None
     declared, given = analysis.data, analysis.synthesizer
     declared.check_taken_by(given.name, synthesizer_named(given.name))
     synthesizer, settings = release_of(given.name, given.model_extra or {})
@@ -194,11 +212,32 @@ def _released(analysis: Analysis, folder: Path, progress: Progress) -> tuple[Rel
     data, by = declared.read(folder, synthesizer)
     progress("draw private copies", 0.4)
     release = synthesizer.release(data, **({} if by is None else {"by": by}), **settings)
-    shown = declared.public and analysis.model.family == "binomial"
-    return release, _true_proportions(data, by) if shown else None
+    return release, data, by
 
 
-def _true_proportions(values: pd.Series[Any], by: pd.Series[Any] | None) -> Any:
-    if by is None:
-        return float(values.mean())
-    return values.astype(float).groupby(by, observed=True).mean().to_dict()
+def _naive(model: Any, release: Release, sampling: Mapping[str, Any]) -> az.InferenceData | None:
+    """Fit the posterior that takes what was released for real data, where the model has one."""
+    sizes = ("draws", "chains", "warmup", "seed")
+    try:
+        with warnings.catch_warnings():  # it is wrong, well sampled or not
+            warnings.simplefilter("ignore", UserWarning)
+            arguments = {name: sampling[name] for name in sizes if name in sampling}
+            fitted: az.InferenceData = model.fit_naive(release, **arguments)
+    except InvalidInput:
+        return None
+    return fitted
+
+
+def _reference(model: Any, data: Any, by: Any, release: Release, posterior: Any) -> Any:
+    """Return what public data say of the posterior's variables, or None where nothing is known."""
+    from bayesdp.evaluation.truth import truth
+
+    found = truth(model, data, by, release, posterior)
+    if model.family == "binomial" and "p" in found:
+        shares = np.atleast_1d(found["p"]).tolist()
+        return shares[0] if by is None else dict(zip(release.groups, shares, strict=True))
+    shapes = {
+        name: variable.transpose("chain", "draw", ...).shape[2:]
+        for name, variable in posterior.data_vars.items()
+    }
+    return {name: each for name, each in found.items() if shapes.get(name) == each.shape} or None

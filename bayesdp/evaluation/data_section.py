@@ -43,6 +43,7 @@ class DataSection(BaseModel):
     """All that may occur, with `equals`."""
     above: float | None = None
     labels: dict[str, int | str] | None = None
+    """Names of all groups or, without `by`, of all values of the column, as they are written."""
     counts: str | None = None
     """Column of how many records each row stands for."""
     ties: list[str] | None = None
@@ -60,6 +61,8 @@ class DataSection(BaseModel):
         of_one = (self.equals, self.above) != (None, None)
         if self.column is None and of_one:
             raise ValueError("equals and above are about one column; give column, not columns")
+        if self.labels is not None and self.by is None and (self.column is None or of_one):
+            raise ValueError("labels are of by, or else of the one column without equals and above")
         of_records = (self.by, self.labels, self.counts) != (None, None, None)
         if self.takes == "network" and of_records:
             raise ValueError("by, labels and counts are of records; a network has none")
@@ -116,7 +119,7 @@ class DataSection(BaseModel):
                 nodes = _located(nodes, folder)
             return read_network(source, self.ties, nodes, directed=self.directed), None
         columns = self.columns or [str(self.column)]
-        written = ((self.column, self.equals), (self.by, self.labels))
+        written = ((self.column, self.equals), (self.by or self.column, self.labels))
         text = [name for name, given in written if name and given is not None]
         text += _texts(synthesizer, self.by)
         others = [name for name in (self.by, self.counts) if name is not None]
@@ -126,6 +129,9 @@ class DataSection(BaseModel):
         by = group_labels(frame[self.by], self.labels) if self.by else None
         if self.column is None:
             return frame[columns], by
+        if self.labels is not None and by is None:
+            named = group_labels(frame[self.column], self.labels)
+            return named.astype(object), None
         shown = answers(
             frame[self.column], equals=self.equals, values=self.values, above=self.above
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,13 @@ from bayesdp.engines.mixture import check_level
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.release import Release
 from bayesdp.report.diagnostics import Computation, computation_of, sampling_of
-from bayesdp.report.inputs import attribute, check_fit, label_of
+from bayesdp.report.inputs import (
+    attribute,
+    check_fit,
+    check_naive,
+    check_references,
+    label_of,
+)
 from bayesdp.report.promise import Promise, promise_of
 
 _MOST = 1000
@@ -22,7 +28,11 @@ _MOST = 1000
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Row of a report on one number: its posterior mean, standard deviation and interval."""
+    """Row of a report on one number: its posterior mean, standard deviation and interval.
+
+    `naive` are mean and ends of the interval that the naive posterior has, if it was given, and
+    `reference` is what the data themselves say, where they are public.
+    """
 
     label: str
     mean: float
@@ -30,6 +40,8 @@ class Row:
     low: float
     high: float
     sampling: Sampling
+    naive: tuple[float, float, float] | None = None
+    reference: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +73,25 @@ class PosteriorSummary:
     computation: Computation
     fingerprint: str
 
+    @property
+    def rows(self) -> list[Row]:
+        """The rows of all variables."""
+        return [row for variable in self.variables for row in variable.rows]
 
-def summarize_posterior(idata: Any, release: Release, *, level: float = 0.95) -> PosteriorSummary:
+    @property
+    def has_naive(self) -> bool:
+        """True if any number has a naive posterior."""
+        return any(row.naive is not None for row in self.rows)
+
+    @property
+    def has_reference(self) -> bool:
+        """True if any number has a reference."""
+        return any(row.reference is not None for row in self.rows)
+
+
+def summarize_posterior(
+    idata: Any, release: Release, *, level: float = 0.95, naive: Any = None, reference: Any = None
+) -> PosteriorSummary:
     """Compute the numbers of a report on any family.
 
     Parameters
@@ -73,16 +102,27 @@ def summarize_posterior(idata: Any, release: Release, *, level: float = 0.95) ->
         The release that was fitted.
     level : float
         Level of all intervals, in (0, 1).
+    naive : arviz.InferenceData, optional
+        The result of the model's `fit_naive`, whose numbers are shown beside the others.
+    reference : mapping of str to array_like, optional
+        Reference numbers by the name of their variable, of its shape; NaN where there is none.
 
     Raises
     ------
     InvalidInput
         If `idata` isn't a posterior of this release, has no numbers or more than 1,000 in a
-        variable, or `level` is out of range.
+        variable, or `level` is out of range; if `naive` isn't a naive posterior of this release, or
+        `reference` has another variable or shape.
     """
     level = check_level(level)
     check_fit(idata, release)
-    variables = tuple(_variable(idata, name, level) for name in idata.posterior.data_vars)
+    if naive is not None:
+        check_naive(naive, release)
+    references = check_references(reference, idata.posterior)
+    variables = tuple(
+        _variable(idata, name, level, naive, references.get(str(name)))
+        for name in idata.posterior.data_vars
+    )
     attrs = {**getattr(idata.posterior, "attrs", {}), **idata.attrs}
     every = [row.sampling for variable in variables for row in variable.rows]
     return PosteriorSummary(
@@ -102,20 +142,33 @@ def summarize_posterior(idata: Any, release: Release, *, level: float = 0.95) ->
     )
 
 
-def _variable(idata: Any, name: Any, level: float) -> Variable:
+def _variable(
+    idata: Any, name: Any, level: float, naive: Any, reference: NDArray[np.float64] | None
+) -> Variable:
     array = idata.posterior[name].transpose("chain", "draw", ...)
-    draws = np.asarray(array.to_numpy(), dtype=np.float64)
-    flat = draws.reshape(*draws.shape[:2], -1)
+    flat = _flat(array)
     if not 0 < flat.shape[2] <= _MOST or flat.shape[1] == 0:
         raise InvalidInput(
             f"posterior variable {quoted(name)} has {flat.shape[2]:,} numbers of {flat.shape[1]} "
             f"draws; a report shows from 1 to {_MOST:,} numbers: leave it out, as with "
             "idata.posterior = idata.posterior.drop_vars(...)"
         )
-    tail = (1 - level) / 2
-    low, high = np.quantile(flat, [tail, 1 - tail], axis=(0, 1))
+    low, high = _ends(flat, level)
+    others = _naive(naive, name, array, level)
+    known: list[float | None] = [None] * flat.shape[2]
+    if reference is not None:
+        known = [float(x) if x == x else None for x in reference.ravel()]  # NaN: there is none
     rows = [
-        Row(label, float(x.mean()), float(x.std()), float(low[k]), float(high[k]), one)
+        Row(
+            label,
+            float(x.mean()),
+            float(x.std()),
+            float(low[k]),
+            float(high[k]),
+            one,
+            others[k],
+            known[k],
+        )
         for k, (label, x, one) in enumerate(
             zip(
                 _labels(str(name), array),
@@ -126,6 +179,33 @@ def _variable(idata: Any, name: Any, level: float) -> Variable:
         )
     ]
     return Variable(str(name), tuple(rows))
+
+
+def _flat(array: Any) -> NDArray[np.float64]:
+    """Return draws of shape (chain, draw, number)."""
+    draws = np.asarray(array.transpose("chain", "draw", ...).to_numpy(), dtype=np.float64)
+    return draws.reshape(*draws.shape[:2], -1)
+
+
+def _ends(flat: NDArray[np.float64], level: float) -> NDArray[np.float64]:
+    tail = (1 - level) / 2
+    return np.asarray(np.quantile(flat, [tail, 1 - tail], axis=(0, 1)))
+
+
+def _naive(
+    naive: Any, name: Any, array: Any, level: float
+) -> Sequence[tuple[float, float, float] | None]:
+    """Return each number's naive mean and interval, where the naive posterior has the variable."""
+    count = int(np.prod(array.shape[2:]))
+    if naive is None or name not in naive.posterior:
+        return [None] * count
+    theirs = naive.posterior[name]
+    if theirs.transpose("chain", "draw", ...).shape[2:] != array.shape[2:]:
+        return [None] * count
+    flat = _flat(theirs)
+    ends = _ends(flat, level).T.tolist()
+    means = flat.mean(axis=(0, 1)).tolist()
+    return [(mean, low, high) for mean, (low, high) in zip(means, ends, strict=True)]
 
 
 def _labels(name: str, array: Any) -> Iterator[str]:

@@ -13,7 +13,6 @@ import numpy as np
 
 from bayesdp._version import __version__
 from bayesdp.engines.convergence import LARGEST_RHAT, SMALLEST_ESS
-from bayesdp.errors import InvalidInput
 from bayesdp.inference.exact_release import is_exact
 from bayesdp.privacy.guarantee import Strength
 from bayesdp.privacy.neighbours import Neighbours
@@ -59,7 +58,8 @@ def write_report(
     *,
     level: float = 0.95,
     title: str | None = None,
-    reference: Mapping[Any, float] | float | None = None,
+    reference: Mapping[Any, Any] | float | None = None,
+    naive: az.InferenceData | None = None,
     force: bool = False,
 ) -> Path:
     """Write a report on a posterior as a self-contained page, `folder/index.html`.
@@ -80,7 +80,11 @@ def write_report(
         Heading of the page. Default: made from the release's names.
     reference : mapping of group label to float, or float, optional
         True proportions, for public benchmark data only: the report shows them as such. A float
-        for a release without groups.
+        for a release without groups. Of another family than "binomial": a mapping of the name of a
+        variable to numbers of its shape.
+    naive : arviz.InferenceData, optional
+        Of another family than "binomial", whose report has it anyway: the result of the model's
+        `fit_naive`, to show beside the posterior.
     force : bool
         Whether to replace an older report there.
 
@@ -102,10 +106,9 @@ def write_report(
     exact = any(is_exact(part.mechanism) for part in release.parts)  # there are no copies to show
     if attribute(idata, "family") == "binomial" and not exact:
         page = render(summarize(idata, release, level=level, reference=reference), title=title)
-    elif reference is not None:
-        raise InvalidInput("reference is given, which a report shows of proportions alone")
     else:
-        page = render_posterior(summarize_posterior(idata, release, level=level), title=title)
+        numbers = summarize_posterior(idata, release, level=level, naive=naive, reference=reference)
+        page = render_posterior(numbers, title=title)
     with whole_folder(target, PAGE, force=force) as work:
         (work / PAGE).write_text(page, encoding="utf-8")
     return target / PAGE
@@ -249,7 +252,9 @@ def _axis_of(density: Density) -> Axis:
 
 def _axis_of_variable(variable: Variable) -> Axis:
     shown = variable.rows[:MANY_NUMBERS]
-    return axis_over([x for row in shown for x in (row.low, row.high)], proportions=False)
+    ends = [x for row in shown for x in (row.low, row.high, *(row.naive or ())[1:])]
+    known = [row.reference for row in shown if row.reference is not None]
+    return axis_over([*ends, *known], proportions=False)
 
 
 def _curve(density: Density, which: str, axis: Axis) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,46 @@ def check_fit(idata: Any, release: Release) -> None:
             f"idata is not the posterior given the release ({reason}); give the InferenceData "
             "of fit, not of fit_naive"
         )
+
+
+def check_naive(naive: Any, release: Release) -> None:
+    """Raise InvalidInput unless it is a naive posterior of this release."""
+    if not hasattr(naive, "posterior"):
+        raise InvalidInput(
+            f"naive is a {type(naive).__name__} without a posterior; give the InferenceData that a "
+            "model's fit_naive returned"
+        )
+    same = attribute(naive, "release") == release.fingerprint
+    if not same or not attribute(naive, "engine_reason").startswith("naive"):
+        raise InvalidInput(
+            "naive isn't the naive posterior of this release; give what fit_naive(release) returned"
+        )
+
+
+def check_references(reference: Any, posterior: Any) -> dict[str, NDArray[np.float64]]:
+    """Return reference numbers by their variables, in their shapes, or raise InvalidInput."""
+    if reference is None:
+        return {}
+    if not isinstance(reference, Mapping):
+        raise InvalidInput(
+            f"reference is {quoted(reference)}; of this family it must map names of variables to "
+            "numbers of their shapes"
+        )
+    checked = {}
+    for name, given in reference.items():
+        if name not in posterior:
+            raise InvalidInput(
+                f"reference has {quoted(name)}; the posterior has "
+                f"{', '.join(map(str, posterior.data_vars))}"
+            )
+        numbers = np.asarray(given, dtype=np.float64)
+        shape = posterior[name].transpose("chain", "draw", ...).shape[2:]
+        if numbers.shape != shape:
+            raise InvalidInput(
+                f"reference[{quoted(name)}] has shape {numbers.shape}; it must be {shape}"
+            )
+        checked[str(name)] = numbers
+    return checked
 
 
 def check_draws(idata: Any, release: Release) -> NDArray[np.float64]:

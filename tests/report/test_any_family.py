@@ -98,6 +98,29 @@ def test_chains_that_have_not_mixed_are_said_to_be_bad(release, idata):
     assert "R-hat is above 1.01 in 2 of 2 numbers" in seen
 
 
+def test_a_naive_posterior_and_a_reference_stand_beside_it(release, idata):
+    naive = bdp.GaussianModel(prior=(0, 100), sd=2.0).fit_naive(release, draws=1000, seed=1)
+    reference = {"mu": [12.0, math.nan]}
+    summary = summarize_posterior(idata, release, naive=naive, reference=reference)
+    (mu,) = summary.variables
+    assert [row.reference for row in mu.rows] == [12.0, None]
+    for g, row in enumerate(mu.rows):
+        x = naive.posterior["mu"].to_numpy()[..., g]
+        assert row.naive == pytest.approx((x.mean(), *np.quantile(x, [0.025, 0.975])))
+    text = render_posterior(summary)
+    seen = words(text)
+    assert "Naive: what was released, taken for real data" in seen
+    assert "Reference: what the public benchmark data say themselves" in seen
+    assert "reference: 12" in text
+    alone = render_posterior(summarize_posterior(idata, release))
+    assert "Naive" not in alone
+    assert "Reference" not in alone
+    wide = naive.copy()
+    wide.posterior = naive.posterior.isel(group=[0]).rename(group="other")
+    other = summarize_posterior(idata, release, naive=wide)
+    assert not other.has_naive  # of another shape
+
+
 @pytest.mark.parametrize(
     ("low", "high", "texts"),
     [
@@ -124,8 +147,18 @@ def test_refusals(release, idata, grouped_release):
         summarize_posterior(bdp.GaussianModel(sd=2.0).fit_naive(release), release)
     with pytest.raises(bdp.errors.InvalidInput, match="without a posterior"):
         write_report({"mu": 1}, release, "nowhere")
-    with pytest.raises(bdp.errors.InvalidInput, match="proportions alone"):
-        write_report(idata, release, "nowhere", reference={"a": 0.5})
+    for reference, message in (
+        ({"a": 0.5}, "reference has 'a'; the posterior has mu"),
+        ({"mu": [1.0, 2.0, 3.0]}, r"reference\['mu'\] has shape \(3,\); it must be \(2,\)"),
+        (0.5, "must map names of variables"),
+    ):
+        with pytest.raises(bdp.errors.InvalidInput, match=message):
+            write_report(idata, release, "nowhere", reference=reference)
+    for naive in (idata, bdp.GaussianModel(sd=2.0).fit_naive(release["a"], draws=9)):
+        with pytest.raises(bdp.errors.InvalidInput, match="isn't the naive posterior of this rel"):
+            write_report(idata, release, "nowhere", naive=naive)
+    with pytest.raises(bdp.errors.InvalidInput, match="naive is a dict without a posterior"):
+        write_report(idata, release, "nowhere", naive={})
     with pytest.raises(bdp.errors.InvalidInput, match="level is"):
         summarize_posterior(idata, release, level=95)
     large = idata.copy()

@@ -1,0 +1,173 @@
+"""What public benchmark data say themselves, of the parameters of a model: its reference.
+
+It is the estimate from the data as they are, without a release: what an analyst of a real release
+doesn't have, and a report on public data may show. A model without a rule here has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.inference.counts.binomial import BinomialModel
+from bayesdp.inference.counts.hierarchical_binomial import HierarchicalBinomialModel
+from bayesdp.inference.counts.multinomial import MultinomialModel
+from bayesdp.inference.counts.poisson import PoissonModel
+from bayesdp.inference.gaussian.hierarchical import HierarchicalGaussianModel
+from bayesdp.inference.gaussian.model import GaussianModel
+from bayesdp.inference.graphs.beta_model import NetworkBetaModel
+from bayesdp.inference.graphs.ergm import ERGMModel
+from bayesdp.inference.regression.linear import LinearRegressionModel
+from bayesdp.inference.regression.logistic import LogisticRegressionModel
+from bayesdp.networks.beta_model import fit_beta_model
+from bayesdp.networks.formula import statistics
+from bayesdp.networks.maximum_likelihood import fit_mle
+from bayesdp.networks.network import as_network
+
+Numbers = dict[str, NDArray[np.float64]]
+
+
+@singledispatch
+def truth(model: Any, data: Any, by: Any, release: Any, posterior: Any) -> Numbers:
+    """Estimate a model's parameters from public data themselves.
+
+    Parameters
+    ----------
+    model : Model
+    data : Series, DataFrame or Network
+        The data that were released, as `DataSection.read` returns them.
+    by : Series or None
+        Each record's group.
+    release : Release
+        What was released of them, whose mechanisms have the public parameters.
+    posterior : xarray.Dataset
+        The model's posterior, whose variables say which numbers are asked for.
+
+    Returns
+    -------
+    mapping of str to array
+        Estimates by the names of variables, in their shape without chain and draw; NaN, or no
+        entry, where there is none.
+    """
+    return {}
+
+
+@truth.register(BinomialModel)
+@truth.register(HierarchicalBinomialModel)
+def _proportions(model: Any, data: Any, by: Any, release: Any, posterior: Any) -> Numbers:
+    return {"p": _by_group([np.mean(each.astype(float)) for each in _groups(data, by, release)])}
+
+
+@truth.register
+def _shares(model: MultinomialModel, data: Any, by: Any, release: Any, posterior: Any) -> Numbers:
+    shares = []
+    for each, part in zip(_groups(data, by, release), release.parts, strict=True):
+        axes = getattr(part.mechanism, "axes", None)
+        if axes is None or len(axes) != 1 or axes[0].categories is None:
+            return {}
+        column = each.iloc[:, 0] if hasattr(each, "columns") else each
+        shares.append([float((column == label).mean()) for label in axes[0].categories])
+    return {"theta": _by_group(shares)}
+
+
+@truth.register
+def _rates(model: PoissonModel, data: Any, by: Any, release: Any, posterior: Any) -> Numbers:
+    rates = []
+    for each, part in zip(_groups(data, by, release), release.parts, strict=True):
+        mechanism: Any = part.mechanism
+        areas, expected = getattr(mechanism, "areas", None), getattr(mechanism, "expected", None)
+        if areas is None or expected is None or model.expected is not None:
+            return {}
+        events = np.array([np.count_nonzero(each == area) for area in areas])
+        rates.append(events / np.asarray(expected))
+    return {"rate": _by_group(rates)}
+
+
+@truth.register
+def _mean_and_sd(model: GaussianModel, data: Any, by: Any, release: Any, posterior: Any) -> Numbers:
+    groups = list(_groups(data, by, release))
+    return {
+        "mu": _by_group([np.mean(each) for each in groups]),
+        "sigma": _by_group([np.std(each, ddof=1) for each in groups]),
+    }
+
+
+@truth.register
+def _means(
+    model: HierarchicalGaussianModel, data: Any, by: Any, release: Any, posterior: Any
+) -> Numbers:
+    groups = list(_groups(data, by, release))
+    centred = np.concatenate([each - np.mean(each) for each in groups])
+    sigma = np.sqrt(np.sum(centred**2) / (centred.size - len(groups)))
+    return {"mu": _by_group([np.mean(each) for each in groups]), "sigma": np.asarray(sigma)}
+
+
+@truth.register
+def _least_squares(
+    model: LinearRegressionModel, data: Any, by: Any, release: Any, posterior: Any
+) -> Numbers:
+    import statsmodels.api as sm
+
+    design = _design(data, posterior["beta"])
+    if design is None:
+        return {}
+    found = sm.OLS(data[model.response].to_numpy(dtype=float), design).fit()
+    return {"beta": found.params, "sigma": np.asarray(np.sqrt(found.scale))}
+
+
+@truth.register
+def _most_likely(
+    model: LogisticRegressionModel, data: Any, by: Any, release: Any, posterior: Any
+) -> Numbers:
+    import statsmodels.api as sm
+
+    response = data[model.formula.partition("~")[0].strip()]
+    design = _design(data, posterior["beta"])
+    if design is None or model.success is not None or set(response.unique()) != {0, 1}:
+        return {}
+    found = sm.GLM(response.to_numpy(dtype=float), design, family=sm.families.Binomial()).fit()
+    return {"beta": found.params}
+
+
+@truth.register
+def _of_network(model: ERGMModel, data: Any, by: Any, release: Any, posterior: Any) -> Numbers:
+    network = as_network(data)
+    found = {"theta": np.asarray(fit_mle(network, model.formula, seed=1).coef)}
+    return found | {"statistics": np.array([*statistics(network, model.formula).values()])}
+
+
+@truth.register
+def _propensities(
+    model: NetworkBetaModel, data: Any, by: Any, release: Any, posterior: Any
+) -> Numbers:
+    network = as_network(data).in_label_order()
+    if network.directed:
+        return {}
+    degrees = np.bincount(network.edges.ravel(), minlength=network.n)
+    return {"beta": np.asarray(fit_beta_model(degrees, prior=model.prior).coef)}
+
+
+def _groups(data: Any, by: Any, release: Any) -> Iterator[Any]:
+    """Yield the records of each part of the release."""
+    for part in release.parts:
+        yield data if by is None else data[(by == part.group).to_numpy()]
+
+
+def _by_group(numbers: list[Any]) -> NDArray[np.float64]:
+    """Return one number, or an array, for each group; without groups, that of all records."""
+    array = np.asarray(numbers, dtype=np.float64)
+    return array[0] if len(numbers) == 1 else array
+
+
+def _design(data: Any, beta: Any) -> NDArray[np.float64] | None:
+    """The columns of the coefficients, or None where one isn't a column of numbers."""
+    (dim,) = beta.dims[2:]
+    names = [str(name) for name in beta[dim].to_numpy()]
+    if not set(names) <= {"intercept", *data.columns}:
+        return None
+    columns = [np.ones(len(data)) if n == "intercept" else data[n].to_numpy(float) for n in names]
+    return np.column_stack(columns)
