@@ -23,6 +23,7 @@ from tests.benchmarks.binomial import (
     start_up,
 )
 from tests.benchmarks.censored import censored, censored_engines
+from tests.benchmarks.engines import engines
 from tests.benchmarks.exact_sums import exact_sums
 from tests.benchmarks.log_linear import log_linear
 from tests.benchmarks.measure import results
@@ -35,6 +36,7 @@ from tests.benchmarks.studies import studies
 PARTS = (
     exact_engine,
     effective_draws_per_second,
+    engines,
     releasing,
     tables,
     noise,
