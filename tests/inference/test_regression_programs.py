@@ -285,8 +285,13 @@ def test_tables_that_do_not_sum_out_are_refused_in_a_line(model, made, why):
         assert "\n" not in str(error.value)
 
 
-def test_more_counts_than_a_program_takes_are_refused():
-    wide = bdp.Release.of(M.DiscreteLaplaceMechanism(500.0, dimension=12), [(10**6,) * 12])
+@pytest.mark.parametrize(
+    ("scale", "outputs"),
+    [(500.0, [(10**6,) * 12]), (1e7, [(3,) * 12]), (1.0, [(0,) * 12, (10**9,) * 12])],
+)
+def test_more_counts_than_a_program_takes_are_refused(scale, outputs):
+    """Before so many are listed."""
+    wide = bdp.Release.of(M.DiscreteLaplaceMechanism(scale, dimension=12), outputs)
     for model in (LOG_LINEAR, LOGISTIC):
         for call in (model.pymc_model, model.stan_data):
             with pytest.raises(bdp.errors.InvalidInput, match="use engine='hmc'"):

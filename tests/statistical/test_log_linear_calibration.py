@@ -45,20 +45,19 @@ def marginals(n):
         pytest.param(cells, None, "gibbs", None, marks=pytest.mark.calibrate),
         pytest.param(cells, None, "hmc", None, marks=pytest.mark.calibrate),
         pytest.param(marginals, None, "gibbs", 0.7, marks=pytest.mark.calibrate),
-        pytest.param(cells, None, "pymc", 0.7, marks=pytest.mark.calibrate),
         pytest.param(cells, None, "stan", None, marks=pytest.mark.calibrate),
     ],
 )
 def test_effects(kind, n, engine, prior):
     if engine == "stan":
         require_pystan()
-    by_nuts = engine in ("pymc", "stan")
-    options = {"draws": 500, "chains": 1, "warmup": 300} if by_nuts else OPTIONS
+    by_stan = {"draws": 500, "chains": 1, "warmup": 300}
+    options = by_stan if engine == "stan" else OPTIONS
     rng, mechanism = np.random.default_rng(5), kind(n)
     named = {axis.name: axis.categories for axis in AXES} if kind is cells else None
     model = bdp.models.LogLinearModel("a*b", prior, intercept=(1.5, 0.5), categories=named)
     places = []
-    for i in range(60 if by_nuts else 100):
+    for i in range(60 if engine == "stan" else 100):
         tau = np.abs(rng.normal(0, 1, 3)) if prior is None else np.full(3, prior)
         beta = rng.normal(0, tau)
         rates = np.exp(COLUMNS @ beta + rng.normal(1.5, 0.5))

@@ -90,7 +90,8 @@ class LogLinearModel(Model):
 
     The model reads noisy marginals or cells of one table, without groups. The "hmc" engine sums the
     latent counts out, where each cell has noise of its own and the number of records is Poisson;
-    and so do "pymc" and "stan", by NUTS; "gibbs" samples the latent table. `fit` has two options:
+    and so do "pymc" and "stan", by NUTS (which aims at a mean acceptance of 0.95 where there is a
+    tau, if it is told no other); "gibbs" samples the latent table. `fit` has two options:
     `thin`, the number of iterations for each draw, by default 2 ("stan": 1; not "pymc"); and
     `cells`, whether to keep "probability", by default if there are at most 4,096 cells. A fit warns
     of a term whose columns are in no released marginal together, as its posterior is hardly

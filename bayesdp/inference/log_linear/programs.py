@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 _MOST = 200_000  # counts that are summed over at every step
 _NEGLIGIBLE = 60.0  # below the log of the largest
-_MOST_BETWEEN = 10_000_000  # counts between two copies of one
+_MOST_OF_ONE = 10_000_000  # counts whose law is looked at
 
 
 def data_of(setting: Setting) -> dict[str, Any]:
@@ -82,11 +82,7 @@ def possible_counts(released: Released, cells: NDArray[np.int64]) -> dict[str, A
     found = [_counts(released, int(k)) for k in released.places[cells, 0]]
     ends = ends_of_rows([x.size for x, _ in found])
     many = int(ends["last"][-1])
-    if many > _MOST:
-        raise InvalidInput(
-            f"the programs of PyMC and Stan would sum over {many:,} counts of the cells at every "
-            f"step, more than {_MOST:,}; use engine='hmc'"
-        )
+    _refuse_many(many, _MOST)
     x, log_law = (np.concatenate(each) for each in zip(*found, strict=True))
     return {"K": many, **ends, "x": x, "log_law": log_law}
 
@@ -101,18 +97,22 @@ def _counts(released: Released, k: int) -> tuple[Floats, Floats]:
         return np.asarray(-(rate * np.where(gaussian, away**2, away)).sum(axis=-1))
 
     low, high = (max(float(np.floor(end)), 0.0) for end in (z.min(), z.max() + 1))
-    if high - low > _MOST_BETWEEN:
-        raise InvalidInput(
-            f"two copies of a count are {high - low:,.0f} apart, too many counts to sum over; use "
-            "engine='hmc'"
-        )
-    between = law(np.arange(low, high + 1))
-    least = between.max() - _NEGLIGIBLE
+    _refuse_many(high - low)
+    least = law(np.arange(low, high + 1)).max() - _NEGLIGIBLE
     first, last = (_edge(law, end, sign, least) for end, sign in ((low, -1), (high, 1)))
+    _refuse_many(last - max(first, 0.0))
     x = np.arange(max(first, 0.0), last + 1)
     log_law = law(x)
     kept = log_law >= least
     return x[kept], log_law[kept]
+
+
+def _refuse_many(many: float, most: int = _MOST_OF_ONE) -> None:
+    if many > most:
+        raise InvalidInput(
+            f"the programs of PyMC and Stan would sum over about {many:,.0f} counts of the cells "
+            f"at every step, more than {_MOST:,}; use engine='hmc'"
+        )
 
 
 def _edge(law: Any, start: float, sign: int, least: float) -> float:

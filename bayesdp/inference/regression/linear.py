@@ -89,7 +89,8 @@ class LinearRegressionModel(Model):
     -----
     The posterior variables are "beta" with the dimension "coefficient", "sigma", and "n" where it
     has a prior. The engine "hmc" samples the latent moments of the records, and draws coefficients
-    given them; "pymc" and "stan" sample both by NUTS, from the same posterior.
+    given them; "pymc" and "stan" sample both by NUTS, from the same posterior, and aim at a mean
+    acceptance of 0.95 from coefficients if they are told no other.
 
     Examples
     --------
