@@ -272,9 +272,10 @@ def closed(observed: NDArray[np.float64], rate: float, *, laplace: bool) -> dict
 def _variance(cell: Cell, copies: int) -> tuple[float, float]:
     """Variance of the copies' average, and all copies' information, which Laplace noise doubles.
 
-    The variance of Laplace's is 2 q / (1 - q)^2 = 1 / (cosh(1 / scale) - 1).
+    The variance of Laplace's is 2 q / (1 - q)^2 = 1 / (2 sinh(1 / (2 scale))^2).
     """
     laplace, scale = cell.noise.laplace, cell.scale
-    variance = 1 / (math.cosh(min(1 / scale, 500.0)) - 1) if laplace else scale**2
+    half = min(0.5 / scale, 250.0)
+    variance = 0.5 * math.sinh(half) ** -2 if laplace else scale**2
     variance = max(variance, 1e-2)
     return variance / copies, copies * (2 if laplace else 1) / variance

@@ -9,8 +9,10 @@ import pytest
 import statsmodels.datasets
 
 import bayesdp as bdp
+from bayesdp.core.views import NoiseView, view_of
 from bayesdp.inference.log_linear.design import contrasts, design_of
 from bayesdp.inference.log_linear.formula import terms_of
+from bayesdp.inference.log_linear.release import _variance
 from bayesdp.mechanisms.counts.cells import Axis
 
 pytestmark = pytest.mark.slow
@@ -281,3 +283,13 @@ def test_a_real_table_from_release_to_fit():
     drawn = drawn.posterior_predictive["outputs"].to_numpy().reshape(-1, 12)
     low, high = np.quantile(drawn, [1e-3, 1 - 1e-3], axis=0)
     assert np.all((low <= release.outputs[0]) & (release.outputs[0] <= high))
+
+
+@pytest.mark.parametrize("scale", [0.3, 2.0, 1e4, 1e9, 3e13])
+def test_the_variance_of_noise_is_a_sum_over_its_law(scale):
+    """Or, where that is too long, that of Laplace noise on real numbers, less 1/6."""
+    cell = view_of(bdp.mechanisms.DiscreteLaplaceMechanism(scale), NoiseView).cell
+    x = np.arange(-2000, 2001)
+    law = np.exp(-np.abs(x) / scale)
+    exact = (x**2 * law).sum() / law.sum() if scale < 50 else 2 * scale**2 - 1 / 6
+    assert _variance(cell, 4)[0] * 4 == pytest.approx(exact, rel=1e-12)
