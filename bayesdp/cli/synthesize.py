@@ -161,7 +161,8 @@ def _run(name: str, cls: Any, declared: dict[str, Any], given: dict[str, Any]) -
         settings["by"] = labels
     release = synthesizer.release(data, ledger=account, **settings)
     release.save(out, force=given["force"])
-    typer.echo(f"released {release.copies} copies to {out}: {release.guarantee}")
+    copies = "1 copy" if release.copies == 1 else f"{release.copies} copies"
+    typer.echo(f"released {copies} to {out}: {release.guarantee}")
     for assumption in release.guarantee.assumptions:
         typer.echo(f"  {assumption}")
     if account is not None:
