@@ -81,7 +81,7 @@ def fields_of(cls: Any, more: Sequence[str] = ()) -> list[Field]:
 
 
 def described(documented: Any, only: Sequence[str] | None = None) -> dict[str, tuple[str, str]]:
-    """What a docstring in numpydoc style says of parameters: type and first sentence, by name."""
+    """Read a docstring in numpydoc style: each parameter's type and first sentence, by name."""
     lines = (inspect.getdoc(documented) or "").splitlines()
     found = {}
     for heading, text in _entries(lines):

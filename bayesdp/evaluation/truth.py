@@ -1,4 +1,4 @@
-"""What public benchmark data say themselves, of the parameters of a model: its reference.
+"""Reference of a model's posterior: what public benchmark data say of its parameters themselves.
 
 It is the estimate from the data as they are, without a release: what an analyst of a real release
 doesn't have, and a report on public data may show. A model without a rule here has none.

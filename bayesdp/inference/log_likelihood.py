@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_one_of
 from bayesdp.engines.draws import import_arviz
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.conflict import conflict_in
 from bayesdp.inference.fitted import check_fitted, draws_by_group
 from bayesdp.inference.readers import models_with
 from bayesdp.inference.several import Releases, parts_of, releases_of
@@ -69,7 +70,8 @@ GaussianModel or HierarchicalGaussianModel
     Raises
     ------
     InvalidInput
-        If the model has no such likelihood of this release, or `idata` is another fit's.
+        If the model has no such likelihood of this release, `idata` is another fit's, or outputs
+        that are to be left out contradict one another by more than noise explains.
 
     Notes
     -----
@@ -106,6 +108,12 @@ GaussianModel or HierarchicalGaussianModel
         raise InvalidInput(
             "unit is 'outputs', which leaves out outputs of one release, but there are several; "
             "take unit='groups'"
+        )
+    if unit == "outputs" and any(conflict_in([each]) for each in model.noises(release)):
+        raise InvalidInput(
+            "noise hardly explains what was released, as outputs are too far from one another or "
+            "from any possible statistic: given the others an output is next to impossible, and "
+            "its log likelihood isn't computed; take unit='groups', or see idata.attrs['verdict']"
         )
     if unit == "groups" and releases[0].by is None and not model.likelihood_dim:
         raise InvalidInput(

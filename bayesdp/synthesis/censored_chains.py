@@ -43,7 +43,7 @@ class Law(Protocol):
 
     @property
     def discrete(self) -> bool:
-        """Whether records are discrete, so that no log density is above 0."""
+        """True for discrete records, whose log densities are all at most 0."""
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -61,7 +61,7 @@ class CensoredRegressionSynthesizer(Synthesizer):
         where there are predictors.
     predictors : sequence of str
         Names of the columns of numbers that it is regressed on. They are confidential too.
-    covariates : mapping of str to array_like, optional
+    covariates : mapping of str to array_like, or DataFrame, optional
         Public values of every predictor, `size` of each, at which synthetic records are drawn.
         They are in the release.
     categories : mapping of str to sequence, optional
@@ -150,13 +150,7 @@ class CensoredRegressionSynthesizer(Synthesizer):
                 "occur, without looking at the data"
             )
         _ = self._axis, self._chains.interval
-        if set(self.covariates or {}) != set(self.predictors):
-            raise InvalidInput(
-                f"covariates has {sorted(self.covariates or {})}, but predictors are "
-                f"{list(self.predictors)}; give public values of each, size = {self.size} of them, "
-                "at which the synthetic records are drawn (the confidential ones would be given "
-                "away)"
-            )
+        self._check_covariates()
         if self.engine != "grid" and (self.grid_bounds, self.grid_size) != (None, None):
             raise InvalidInput("grid_bounds and grid_size are for engine='grid'; leave them out")
         if self.weights is not None and not callable(self.weights):
@@ -288,6 +282,22 @@ class CensoredRegressionSynthesizer(Synthesizer):
         """
         check_flag("log_lik", log_lik)
         return self._chains.stan_data(*self._read(data), log_lik=log_lik)
+
+    def _check_covariates(self) -> None:
+        given: Any = self.covariates
+        if hasattr(given, "columns"):
+            given = {name: given[name].to_numpy() for name in given.columns}
+            object.__setattr__(self, "covariates", given)
+        if given is not None and not isinstance(given, Mapping):
+            raise InvalidInput(
+                f"covariates is {kind_of(given)}; it must map each predictor to its public values"
+            )
+        if set(given or {}) != set(self.predictors):
+            raise InvalidInput(
+                f"covariates must have the predictors, {list(self.predictors)}, and nothing else; "
+                f"give public values of each, size = {self.size} of them, at which the synthetic "
+                "records are drawn (the confidential ones would be given away)"
+            )
 
     def _check_chains(self, what: str) -> None:
         if self.engine == "grid":

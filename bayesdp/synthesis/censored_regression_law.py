@@ -187,7 +187,7 @@ class RegressionLaw:
 
     @property
     def discrete(self) -> bool:
-        """Whether records are discrete."""
+        """True for discrete records."""
         return self.known.whole
 
     @property

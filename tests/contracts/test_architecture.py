@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "kernels": set(),
     "privacy": set(),
     "mechanisms": {"core", "privacy", "networks", "kernels"},
-    "release": {"privacy", "mechanisms", "networks"},
+    "release": {"core", "privacy", "mechanisms", "networks"},
     "synthesis": {"core", "privacy", "mechanisms", "release", "engines", "networks"},
     "engines": {"core", "privacy", "mechanisms", "release", "kernels"},
     "inference": {"core", "privacy", "mechanisms", "release", "engines", "networks", "kernels"},

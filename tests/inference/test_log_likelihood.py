@@ -202,6 +202,23 @@ def test_a_flat_prior_has_a_likelihood_too(fits: dict[str, Any]):
         assert flat.log_likelihood([part], values) == pytest.approx(law, rel=1e-8)
 
 
+def test_outputs_that_contradict_one_another_are_not_left_out():
+    """What is left would have its posterior where no draw of the fit is, and no sum reaches."""
+    noise = M.DiscreteLaplaceMechanism(1.5, 1.0, "replace_one", n=100)
+    release = of_groups(noise, {"a": [10, 90], "b": [40, 42], "c": [50, 51]})
+    model = bdp.BinomialModel()
+    with pytest.warns(UserWarning, match="noise hardly explains"):
+        idata = model.fit(release, draws=50, seed=1)
+    with pytest.raises(InvalidInput, match="take unit='groups'"):
+        bdp.evaluate.log_likelihood(model, idata, release)
+    found = bdp.evaluate.log_likelihood(model, idata, release, unit="groups")
+    p = float(idata.posterior["p"].sel(group="a")[0, 0])
+    x = np.arange(101)
+    law = sum(np.asarray(noise.logp(z, x)) for z in (10, 90)) + stats.binom(100, p).logpmf(x)
+    value = float(found.log_likelihood["outputs"].sel(group="a")[0, 0])
+    assert value == pytest.approx(special.logsumexp(law), rel=1e-9)
+
+
 def test_what_has_no_likelihood_is_refused(fits: dict[str, Any]):
     log_likelihood = bdp.evaluate.log_likelihood
     model, release, idata = fits["binomial"]

@@ -266,7 +266,7 @@ def test_a_release_by_stan(family: str, quick: dict[str, Any], tmp_path: Any):
         copies=2,
         response="y",
         predictors=("age",),
-        covariates={"age": public},
+        covariates=pd.DataFrame({"age": public}),
         neighbours="replace_one",
     )
     release = made.release(pd.DataFrame({"age": X[:, 0], "y": y, "other": "kept out"}))
@@ -275,6 +275,8 @@ def test_a_release_by_stan(family: str, quick: dict[str, Any], tmp_path: Any):
     assert release.guarantee == made.guarantee()
     assert release.guarantee.strength is bdp.Strength.CONDITIONAL
     assert quick["program"] == "censored_regression"
+    ends = release.mechanism.lower, release.mechanism.upper
+    assert (quick["data"]["low"], quick["data"]["high"]) == ends
     width = quick["data"]["high"] - quick["data"]["low"]
     assert width == pytest.approx(1.0)  # a quarter of epsilon: two copies, and replace-one
     assert [sorted(frame) for frame in release.to_frames()] == [["age", "y"]] * 2
@@ -345,7 +347,8 @@ def test_weights_are_functions_of_one_record():
         ({"predictors": "age", "response": "y"}, "all different"),
         ({"predictors": ("sigma",), "response": "y"}, "none of intercept"),
         ({"predictors": ("a",), "response": "y"}, "give public values of each"),
-        ({"covariates": {"a": [1.0]}}, "predictors are"),
+        ({"covariates": {"a": [1.0]}}, "and nothing else"),
+        ({"covariates": [1.0]}, "covariates is a list; it must map each predictor"),
         ({"prior_intercept": (0.0, 0.0)}, "prior_intercept"),
         ({"prior_intercept": 1.0}, "prior_intercept"),
         ({"prior_slope": -1.0, "response": "y", "predictors": ("a",)}, "prior_slope is -1"),
