@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesdp.checks import as_float, check_at_least_one, check_flag, check_one_of
+from bayesdp.checks import as_float, check_at_least_one, check_flag, check_one_of, keep
 from bayesdp.core.fields import declared
 from bayesdp.errors import InvalidInput, kind_of, quoted
 from bayesdp.mechanisms.counts.cells import Axis
@@ -153,6 +153,8 @@ class CensoredRegressionSynthesizer(Synthesizer):
         self._check_covariates()
         if self.engine != "grid" and (self.grid_bounds, self.grid_size) != (None, None):
             raise InvalidInput("grid_bounds and grid_size are for engine='grid'; leave them out")
+        if self.grid_size is not None and not isinstance(self.grid_size, Mapping):
+            keep(self, grid_size=check_at_least_one("grid_size", self.grid_size))
         if self.weights is not None and not callable(self.weights):
             check_weights(self.weights, np.size(self.weights))
 

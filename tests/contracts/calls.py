@@ -263,7 +263,6 @@ def _synthesizers(call: Any) -> None:
                 grid_bounds={"intercept": (-1.0, 2.0), "sigma": (0.1, 2.0)},
                 grid_size=9)  # fmt: skip
     call(made.release, TABLE["x"])
-    call(made.guarantee, 12)
     made = call(bdp.DirichletMultinomialSynthesizer, 2.0, copies=3, size=15, delta=0.01, prior=4.0)
     call(made.release, counts=[[3, 4], [5, 8]])
     call(made.guarantee, 20, cells=4)
@@ -526,6 +525,7 @@ def _models(call: Any) -> None:
     idata = model.fit(COUNTED, draws=30, chains=2, seed=1)
     call(bdp.posterior_predictive, model, idata, COUNTED, draws=20, seed=1)
     call(bdp.log_evidence, model, COUNTED, draws=20, chains=2, warmup=20, seed=1)
+    call(bdp.evaluate.log_likelihood, model, idata, COUNTED)
     call(
         bdp.compare,
         [model, bdp.BinomialModel((2.0, 2.0))],
