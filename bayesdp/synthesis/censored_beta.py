@@ -109,7 +109,7 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
     copies: int = declared(check_at_least_one, default=1)
     neighbours: str = "add_remove"
     center: float = 0.0
-    weights: Any = None
+    weights: Any = dataclasses.field(default=None, repr=False)
     engine: str = "grid"
     prior_phi: tuple[float, float] = (1.0, 1.0)
     prior_lambda: tuple[float, float] = (0.1, 1.5)

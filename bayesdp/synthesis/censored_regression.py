@@ -128,7 +128,7 @@ class CensoredRegressionSynthesizer(Synthesizer):
     copies: int = declared(check_at_least_one, default=1)
     neighbours: str = "add_remove"
     center: float | None = None
-    weights: Any = None
+    weights: Any = dataclasses.field(default=None, repr=False)
     engine: str = "pymc"
     prior_intercept: tuple[float, float] = (0.0, 10.0)
     prior_slope: float | tuple[float, ...] = 2.5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -115,7 +115,7 @@ class PosteriorSynthesizer(Synthesizer):
     copies: int = declared(check_at_least_one, default=1)
     neighbours: str = "add_remove"
     center: float | None = None
-    weights: ArrayLike | None = None
+    weights: ArrayLike | None = field(default=None, repr=False)
     engine: str = "pymc"
     size: int | None = declared(check_at_least_one, optional=True, default=None)
     record_dim: str | None = None

@@ -307,6 +307,21 @@ def test_a_release_by_pymc(monkeypatch: pytest.MonkeyPatch):
     assert abs(frame["visits"].mean() - math.e) < 6 * math.sqrt(math.e / 2000)
 
 
+def test_weights_are_not_shown():
+    """Those of confidential records may be confidential too."""
+    import pymc as pm
+
+    with pm.Model() as model:
+        pm.Normal("y", pm.Normal("mu"), observed=[0.5])
+    given: dict[str, Any] = {"epsilon": 1.0, "weights": [0.1234567]}
+    for made in (
+        bdp.synthesizers.CensoredRegressionSynthesizer(**given),
+        bdp.synthesizers.CensoredBetaSynthesizer(**given, engine="stan"),
+        bdp.PosteriorSynthesizer(model, **given, size=1),
+    ):
+        assert "1234567" not in repr(made)
+
+
 def test_weights_are_functions_of_one_record():
     seen: list[Any] = []
 
