@@ -16,6 +16,7 @@ HOW_TO = (ROOT / "notebooks" / "how_to.md").read_text()
 # What is released is random, and so is whether chains mix: a fit that didn't says so.
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # of ArviZ's, in pandas
 @pytest.mark.filterwarnings("ignore:Estimated shape parameter of Pareto:UserWarning")
 @pytest.mark.parametrize(
     ("text", "blocks", "printed"),

@@ -85,6 +85,15 @@ class NetworkBetaModel(Model):
     and "receiver". The model reads graphs whose dyads were randomised one by one; NUTS samples the
     posterior, by "pymc" or "stan". A naive fit treats several copies as independent graphs of one
     model, and has the option `engine`.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> graph = bdp.networks.Network(5, [(0, 1), (0, 2), (0, 3), (1, 2)])
+    >>> release = bdp.synthesizers.EdgeFlipSynthesizer(3.0).release(graph)
+    >>> idata = bdp.models.NetworkBetaModel().fit(release, draws=200, chains=2, seed=1)
+    >>> idata.posterior["beta"].dims
+    ('chain', 'draw', 'node')
     """
 
     prior: NormalPrior = field(default_factory=lambda: NormalPrior(0.0, 2.0))
