@@ -21,6 +21,7 @@ from bayesdp.mechanisms.censored.weights import (
     ATTACHED,
     PublicWeights,
     check_weights,
+    of_each_alone,
 )
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
@@ -353,9 +354,8 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
             return records
         weights = self.weights
         if callable(weights):
-            # One at a time, so that a weight can't depend on the other records.
-            alone = [np.ravel(weights(record.copy())) for record in records.reshape(-1, 1)]
-            weights = np.concatenate([np.empty(0), *alone])
+            alone = (record.copy() for record in records.reshape(-1, 1))
+            weights = of_each_alone(weights, alone)
         return records, check_weights(weights, records.size)
 
     def _columns(self, statistic: Any) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:

@@ -14,8 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from bayesdp.checks import as_float, check_at_least_one, check_flag, check_one_of, keep
 from bayesdp.core.fields import declared
 from bayesdp.errors import InvalidInput, kind_of, quoted
+from bayesdp.mechanisms.censored.weights import of_each_alone
 from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.counts.count import is_missing
+from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 _ENGINES = ("pymc", "stan", "grid")
+_UNIT = "units of the columns"
 _RESERVED = ("intercept", "slope", "sigma", "copy", "part")
 
 
@@ -362,7 +365,7 @@ class CensoredRegressionSynthesizer(Synthesizer):
             2 if axis is None else axis.size,
             _check_location(self.prior_intercept),
             _check_scales(self.prior_slope, len(names)),
-            _check_scale("prior_sigma", self.prior_sigma),
+            check_positive("prior_sigma", self.prior_sigma, _UNIT),
             scalars=self.engine == "grid",
         )
 
@@ -428,12 +431,13 @@ class CensoredRegressionSynthesizer(Synthesizer):
     def _weighed(self, columns: Mapping[str, Any], n: int) -> Floats | None:
         if not callable(self.weights):
             return check_weights(self.weights, n)
-        own = []
-        for i in range(n):  # one at a time, so that a weight can't depend on the other records
-            alone = {name: np.array(values[i : i + 1]) for name, values in columns.items()}
-            given = alone if self.predictors else alone[self._named or "value"]
-            own.append(np.ravel(self.weights(given)))
-        return check_weights(np.concatenate(own), n)
+        rows: Any = (
+            {name: np.array(values[i : i + 1]) for name, values in columns.items()}
+            for i in range(n)
+        )
+        if not self.predictors:
+            rows = (row[self._named or "value"] for row in rows)
+        return check_weights(of_each_alone(self.weights, rows), n)
 
     def _grid(self) -> Any:
         """The public grid, which depends on the names of the parameters alone."""
@@ -478,18 +482,12 @@ def _check_location(prior: Any) -> tuple[float, float]:
     return given[0], given[1]
 
 
-def _check_scale(name: str, value: Any) -> float:
-    if not 0 < as_float(value) < math.inf:
-        raise InvalidInput(f"{name} is {quoted(value)}; it must be a positive finite number")
-    return as_float(value)
-
-
 def _check_scales(prior: Any, k: int) -> tuple[float, ...]:
     if np.ndim(prior) == 0:
-        return (_check_scale("prior_slope", prior),) * k
+        return (check_positive("prior_slope", prior, _UNIT),) * k
     if len(prior) != k:
         raise InvalidInput(
             f"prior_slope has {len(prior)} numbers; it must be one, or one for each of the "
             f"{k} predictors"
         )
-    return tuple(_check_scale("prior_slope", each) for each in prior)
+    return tuple(check_positive("prior_slope", each, _UNIT) for each in prior)

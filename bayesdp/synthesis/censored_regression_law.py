@@ -87,7 +87,8 @@ def _categorical(pymc: Any, name: str, eta: Any, sigma: None, y: Any) -> Any:
 
 
 def _categorical_log_density(y: Floats, eta: Floats, sigma: None) -> Floats:
-    chosen = np.take_along_axis(eta, y.astype(np.int64)[..., None], axis=-1)
+    places = np.broadcast_to(y.astype(np.int64), eta.shape[:-1])
+    chosen = np.take_along_axis(eta, places[..., None], axis=-1)
     return np.asarray(chosen[..., 0] - special.logsumexp(eta, axis=-1))
 
 
@@ -276,20 +277,12 @@ class RegressionLaw:
     def log_density(self, drawn: Mapping[str, Floats], records: Rows) -> Floats:
         """Each record's log density at draws: (chains, draws, n)."""
         intercept = drawn["intercept"]
-        if not self._shape:
-            eta = intercept[..., None]
-            if self.predictors:
-                eta = eta + drawn["slope"] @ records.x.T
-            eta = np.broadcast_to(eta, (*intercept.shape, records.y.size))
-        else:
-            eta = intercept[..., None, :]
-            if self.predictors:
-                eta = eta + records.x @ drawn["slope"]
-            whole = (*intercept.shape[:-1], records.y.size, intercept.shape[-1])
-            eta = np.pad(np.broadcast_to(eta, whole), ((0, 0),) * (len(whole) - 1) + ((1, 0),))
+        size, predicted = intercept.shape[:2], self.categories - 1
+        slope = drawn.get("slope", np.empty((*size, 0)))
+        slope = slope.reshape(*size, len(self.predictors), predicted)
+        eta = intercept.reshape(*size, 1, predicted) + records.x @ slope
+        eta = np.insert(eta, 0, 0.0, axis=-1) if self._shape else eta[..., 0]
         sigma = drawn["sigma"][..., None] if self.known.spread else None
         y = records.y.astype(np.float64)
-        if self._shape:
-            y = np.broadcast_to(y, eta.shape[:-1])
         with np.errstate(all="ignore"):
             return self.known.log_density(y, eta, sigma)

@@ -100,10 +100,7 @@ def doubted(drawn: Draws, problem: Problem, seed: int | None) -> Draws:
     if tau is not None:
         sd = np.where(problem.owners >= 0, tau[..., np.maximum(problem.owners, 0)], sd)
     middle, usual = np.median(u, axis=(0, 1)), np.median(sd, axis=(0, 1))
-    tuning = problem.tuning(middle)[0]
-    spread = np.sqrt(np.diag(linalg.inv(tuning.seen + np.diag(1 / usual**2))))
-    most = _FAR * max(problem.rates(middle).max(), problem.noise**0.5, 1.0)
-    tuning = tuning._replace(centre=middle, spread=spread, most=most)
+    tuning = _tuned(problem, middle, usual, _most(problem, middle))
     flat, child = u.reshape(-1, u.shape[-1]), np.random.SeedSequence(seed).generate_state(1)[0]
     model, run = problem.model(summed=True), cast(Any, leaps_from)
     leaps = run(model, problem.released, tuning, flat, sd.reshape(flat.shape), _LEAPS, child)
@@ -131,7 +128,7 @@ def _one(
     tuning = problem.tuning(middle)[0]
     factor = np.linalg.cholesky(tuning.seen + np.diag(1 / sd**2))
     away = 1.5 * linalg.solve_triangular(factor.T, rng.normal(size=middle.size))
-    u, most = middle + away, _FAR * max(problem.rates(middle).max(), problem.noise**0.5, 1.0)
+    u, most = middle + away, _most(problem, middle)
     while not problem.rates(u).max() <= most:
         away /= 2
         u = middle + away
@@ -147,9 +144,7 @@ def _one(
     leaps = _LEAPS if len(x) < _LARGE else _LEAPS_OF_LARGE
     run: Any = chain
     for k, share in enumerate(_STAGES):
-        tuning, last = problem.tuning(middle)[0], k == len(_STAGES) - 1
-        spread = np.sqrt(np.diag(linalg.inv(tuning.seen + np.diag(1 / sd**2))))
-        tuning = tuning._replace(centre=middle, spread=spread, most=most)
+        tuning, last = _tuned(problem, middle, sd, most), k == len(_STAGES) - 1
         early = max(1, round(share * warmup))
         plan = (early, draws, thin) if last else (early - early // 2, max(1, early // 2), 1)
         result: tuple[Any, ...] = run(
@@ -161,6 +156,18 @@ def _one(
         if not last and joints > 0 and result[4][:, 1].mean() < _RARELY:
             joints = 0
     return result
+
+
+def _most(problem: Problem, middle: Floats) -> float:
+    """Largest rate that chains start with or leap to."""
+    return float(_FAR * max(problem.rates(middle).max(), problem.noise**0.5, 1.0))
+
+
+def _tuned(problem: Problem, centre: Floats, sd: Floats, most: float) -> Any:
+    """Tune moves about a centre, where coordinates have these prior sds."""
+    tuning = problem.tuning(centre)[0]
+    spread = np.sqrt(np.diag(linalg.inv(tuning.seen + np.diag(1 / sd**2))))
+    return tuning._replace(centre=centre, spread=spread, most=most)
 
 
 def _possible(x: NDArray[np.int64], released: Released) -> NDArray[np.int64]:

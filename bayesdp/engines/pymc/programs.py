@@ -70,6 +70,7 @@ def _padded(cells: Sequence[Cells]) -> list[Floats]:
 
 
 def in_a_matrix(rows: Sequence[Floats], fill: float) -> Floats:
+    """Stack rows of different lengths, the shorter ones filled up at their ends."""
     most = max(row.size for row in rows)
     return np.stack([np.pad(row, (0, most - row.size), constant_values=fill) for row in rows])
 

@@ -66,11 +66,8 @@ def of_records(neighbours: str) -> Neighbours:
 
 def check_interval(interval: Any) -> tuple[float, float]:
     """Return two floats if they are finite and in order, else raise InvalidInput."""
-    try:
-        low, high = (float(v) if is_number(v) else math.nan for v in interval)
-    except (TypeError, ValueError):  # not a pair
-        low = high = math.nan
-    if not (low < high and math.isfinite(high - low)):
+    low, high = _ends(interval)
+    if not low < high:
         raise InvalidInput(
             f"interval is {quoted(interval)}; it must be two finite numbers, the lower first, "
             "for example (-2, 2)"
@@ -78,13 +75,19 @@ def check_interval(interval: Any) -> tuple[float, float]:
     return low, high
 
 
+def _ends(pair: Any) -> tuple[float, float]:
+    """Return two finite numbers in order as floats; NaN for anything else."""
+    try:
+        low, high = (float(v) if is_number(v) else math.nan for v in pair)
+    except (TypeError, ValueError):  # not a pair
+        return math.nan, math.nan
+    return (low, high) if low < high and math.isfinite(high - low) else (math.nan, math.nan)
+
+
 def check_bounds(bounds: Any) -> tuple[float, float]:
     """Return the records' public bounds as two floats, the lower first, else raise."""
-    try:
-        low, high = (float(v) if is_number(v) else math.nan for v in bounds)
-    except (TypeError, ValueError):  # not a pair
-        low = high = math.nan
-    if not (low < high and math.isfinite(high - low)) or math.nextafter(low, high) == high:
+    low, high = _ends(bounds)
+    if not low < high or math.nextafter(low, high) == high:
         raise InvalidInput(
             f"bounds is {quoted(bounds)}; it must be two finite numbers, the lower first, chosen "
             "without the data, for example (0, 500_000)"

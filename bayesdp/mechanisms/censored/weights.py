@@ -17,7 +17,7 @@ neither: one more record changes the terms of all others.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,6 +116,11 @@ class PublicWeights:
             planes = [here + da * (u - a) + db * (v - b) for u, v in corners]
             upper = np.minimum(upper, np.max(planes, axis=0))
         return np.asarray(np.maximum(upper, -least))
+
+
+def of_each_alone(weights: Callable[[Any], Any], records: Iterable[Any]) -> Floats:
+    """Call a function with one record at a time: a weight can't depend on the other records."""
+    return np.concatenate([np.empty(0), *(np.ravel(weights(record)) for record in records)])
 
 
 def _density(t1: Floats, t2: Floats, a: Any, b: Any) -> Floats:
