@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
+from bayesdp.engines.log_sums import log_sum
 from bayesdp.engines.mixture import check_level
 from bayesdp.engines.normal_mixture import normal_logpdf
 
@@ -94,6 +95,21 @@ class NormalInverseGammaMixture:
         ends = np.sqrt([np.min(self.scales), np.max(self.scales)])
         return _equal_tailed(self.cdf_sigma, level, float(ends[0]), float(ends[1]), positive=True)
 
+    def log_density(self, mu: Floats, sigma: Floats) -> Floats:
+        """Log density of (mu, sigma), shape (points,) each."""
+        root, precision = sigma / np.sqrt(self.size), sigma**-2.0
+        wide_mu, wide_scale = self.blur or (np.zeros(self.means.size),) * 2
+        with np.errstate(divide="ignore"):
+            weights = np.log(self.weights)
+
+        def term(some: slice) -> Floats:
+            law = _spread_normal(mu[some, None], self.means, root[some, None], wide_mu)
+            given = _spread_gamma(precision[some, None], self.shape, self.scales, wide_scale)
+            return np.asarray(weights + law + given)
+
+        # Of sigma: the density of its precision times 2 / sigma^3.
+        return log_sum(mu.size, self.weights.size, term) + np.log(2.0) - 3 * np.log(sigma)
+
     def draw(self, size: int, rng: np.random.Generator) -> tuple[dict[str, Floats], Floats]:
         """Draw "mu" and "sigma" independently, with the draws' log density and components'."""
         cumulative = np.cumsum(self.weights)
@@ -110,6 +126,28 @@ class NormalInverseGammaMixture:
         lp += (self.shape - 1) * np.log(precision) - scale * precision
         lp += np.log(2.0) + 1.5 * np.log(precision)
         return {"mu": mu, "sigma": sigma}, lp + normal_logpdf(mu, mean, sigma / np.sqrt(self.size))
+
+
+def _spread_normal(x: Floats, mean: Floats, sd: Floats, width: Floats) -> Floats:
+    """Log density of a normal whose mean is uniform over an interval of some width, maybe 0."""
+    law, wide = normal_logpdf(x, mean, sd), width > 0
+    away, half = np.abs(x - mean[wide]), width[wide] / 2
+    near = special.log_ndtr((half - away) / sd)  # of the tail, where differences keep their digits
+    far = special.log_ndtr((-half - away) / sd)
+    law[:, wide] = near + np.log1p(-np.exp(far - near)) - np.log(width[wide])
+    return law
+
+
+def _spread_gamma(x: Floats, shape: float, scale: Floats, width: Floats) -> Floats:
+    """Log density of a gamma of rate `scale` whose log is uniform over an interval, maybe of 0."""
+    log_x, wide = np.log(x), width > 0
+    law = shape * np.log(scale) - special.gammaln(shape) + (shape - 1) * log_x - scale * x
+    low, high = (scale[wide] * np.exp(sign * width[wide] / 2) * x for sign in (-1, 1))
+    below = special.gammainc(shape, high) - special.gammainc(shape, low)
+    above = special.gammaincc(shape, low) - special.gammaincc(shape, high)
+    with np.errstate(divide="ignore"):
+        law[:, wide] = np.log(np.where(low < shape, below, above)) - log_x - np.log(width[wide])
+    return np.asarray(law)
 
 
 def _equal_tailed(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
+from bayesdp.engines.log_sums import log_sum
 from bayesdp.engines.mixture import Mixture
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.laws import HALF_LOG_2PI
@@ -49,6 +50,16 @@ class NormalMixture(Mixture):
             return np.exp(normal_logpdf(points, self.means, self.sds))
 
         return self._averaged(x, density)
+
+    def log_density(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Log density at points x, shape (points,), far out in the tails too."""
+        with np.errstate(divide="ignore"):
+            weights = np.log(self.weights)
+
+        def term(some: slice) -> NDArray[np.float64]:
+            return np.asarray(weights + normal_logpdf(x[some, None], self.means, self.sds))
+
+        return log_sum(x.size, self.weights.size, term)
 
     def cdf(self, x: ArrayLike) -> NDArray[np.float64]:
         """Probability of at most x, any shape."""

@@ -104,7 +104,7 @@ class Model:
     - `noises`, the least noise that explains the outputs (`inference.conflict`);
     - for `bdp.log_evidence`, an exact `log_evidence(release)`, or else `evidence`
       (`inference.evidence_ways`), or `no_evidence`, why there is none;
-    - `log_likelihood(parts, values)` for `bdp.evaluate.log_likelihood`: the log probability of one
+    - `pointwise(parts, values)` for `bdp.evaluate.log_likelihood`: the log probability of one
       group's outputs at draws of the parameters, by name, shape (draws, ...) each;
     - `predicted(release, part)` for `bdp.posterior_predictive`: a function of one draw of the
       parameters, by name, and a generator, which returns a new statistic for the mechanism,
@@ -131,7 +131,7 @@ class Model:
     told: ClassVar[tuple[str, ...]] = ("prior",)
     """Fields that a fit's attrs hold, as JSON."""
     likelihood_dim: ClassVar[str | None] = None
-    """The dimension of `log_likelihood`, where a group has parts that are independent given it."""
+    """The dimension of `pointwise`, where a group has parts that are independent given it."""
     derived: ClassVar[frozenset[str]] = frozenset()
     """Variables that are functions of the others, which the verdict leaves out."""
 

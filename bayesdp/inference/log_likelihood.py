@@ -96,10 +96,10 @@ GaussianModel or HierarchicalGaussianModel
     ('chain', 'draw', 'group')
     """
     check_one_of("unit", unit, ("outputs", "groups"))
-    if not hasattr(model, "log_likelihood"):
+    if not hasattr(model, "pointwise"):
         raise InvalidInput(
             f"model is a {type(model).__name__}, which has no likelihood of its parameters alone "
-            f"here; there are those of the families {', '.join(models_with('log_likelihood'))}. "
+            f"here; there are those of the families {', '.join(models_with('pointwise'))}. "
             "bdp.log_evidence compares models"
         )
     releases = releases_of(release)
@@ -115,20 +115,21 @@ GaussianModel or HierarchicalGaussianModel
             "from any possible statistic: given the others an output is next to impossible, and "
             "its log likelihood isn't computed; take unit='groups', or see idata.attrs['verdict']"
         )
-    if unit == "groups" and releases[0].by is None and not model.likelihood_dim:
-        raise InvalidInput(
-            "unit is 'groups', but the release has none, so that nothing is left without its "
-            "outputs; take unit='outputs'"
-        )
     groups = parts_of(release)
     found = [
         _of_group(model, parts, values, unit)
         for parts, values in zip(groups, draws_by_group(idata, len(groups)), strict=True)
     ]
     values, dims = found[0], ["copy"] if unit == "outputs" else []
+    inner = [model.likelihood_dim] if values.ndim > 1 + len(dims) else []
+    if unit == "groups" and releases[0].by is None and not inner:
+        raise InvalidInput(
+            "unit is 'groups', but the release has none, so that nothing is left without its "
+            "outputs; take unit='outputs'"
+        )
     if releases[0].by is not None:
         values, dims = np.stack(found, axis=1 + len(dims)), [*dims, "group"]
-    dims += [model.likelihood_dim] if model.likelihood_dim else []
+    dims += inner
     sizes = idata.posterior.sizes
     made = idata.copy()
     added = import_arviz().from_dict(
@@ -148,14 +149,14 @@ GaussianModel or HierarchicalGaussianModel
 
 def _of_group(model: Any, parts: Sequence[Part], values: Values, unit: str) -> Floats:
     """Log likelihoods of a group's units: (draws, copies or nothing, areas or nothing)."""
-    whole: Floats = model.log_likelihood(parts, values)
+    whole: Floats = model.pointwise(parts, values)
     if unit == "groups":
         return whole
     (part,) = parts
     others = [_without(part, i) for i in range(len(part.outputs))]
     if len(others) == 1:
         return whole[:, None]
-    return np.stack([whole - model.log_likelihood([other], values) for other in others], axis=1)
+    return np.stack([whole - model.pointwise([other], values) for other in others], axis=1)
 
 
 def _without(part: Part, i: int) -> Part:

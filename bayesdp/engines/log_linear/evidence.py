@@ -20,6 +20,7 @@ tau^2 is that of a generalised inverse Gaussian density).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,8 @@ from bayesdp.kernels.log_linear.moves import Released, law_of_all
 
 Floats = NDArray[np.float64]
 
+_MOST_ROWS = 1 << 24  # numbers held at once
+
 
 def summed_likelihood(model: Model, released: Released) -> Any:
     """Make a function of points, shape (points, coordinates): log Pr[released | u] + a constant.
@@ -49,16 +52,40 @@ def summed_likelihood(model: Model, released: Released) -> Any:
     """
     if model.poisson:
         return lambda points: log_likelihoods(model, released, points)
-    largest = model.log_sizes.size - 1
-    known = special.gammaln(np.arange(max(largest + 2, model.known.size)) + 1.0)
-    model = model._replace(known=known)
-    laws = laws_of_cells(released, largest)
+    likelihood = totals_likelihood(
+        laws_of_cells(released, model.log_sizes.size - 1), model.log_sizes
+    )
+    step = max(1, _MOST_ROWS // model.columns.shape[1])
+
+    def in_rows(points: Floats) -> Floats:
+        blocks = np.split(points, range(step, len(points), step))
+        return np.concatenate(
+            [likelihood(special.log_softmax(rows @ model.columns, axis=1)) for rows in blocks]
+        )
+
+    return in_rows
+
+
+def totals_likelihood(laws: Floats, log_sizes: Floats) -> Callable[[Floats], Floats]:
+    """Make a function of cells' log probabilities, shape (points, cells): log Pr[released | p].
+
+    Parameters
+    ----------
+    laws : ndarray, shape (cells, counts)
+        Log law of each cell's outputs at the counts from 0, log-concave in them.
+    log_sizes : ndarray, shape (counts,)
+        Log probability of each total, plus the log of its factorial.
+    """
+    largest = log_sizes.size - 1
+    known = special.gammaln(np.arange(largest + 2) + 1.0)
     finite = laws > -np.inf
     lows = finite.argmax(axis=1)
     highs = largest - finite[:, ::-1].argmax(axis=1)
     room = np.zeros((2, largest + 1))
-    return lambda points: log_likelihoods_of_totals(
-        model, released, points, laws, lows, highs, room
+    return lambda etas: np.asarray(
+        log_likelihoods_of_totals(
+            np.ascontiguousarray(etas), laws, lows, highs, known, log_sizes, room
+        )
     )
 
 

@@ -149,7 +149,7 @@ class BinomialModel(Model):
         """Compute log Pr[all outputs] under the model, exactly, summed over groups."""
         return sum(cells.log_evidence for cells in self.cells(release))
 
-    def log_likelihood(self, parts: Sequence[Part], values: Mapping[str, Floats]) -> Floats:
+    def pointwise(self, parts: Sequence[Part], values: Mapping[str, Floats]) -> Floats:
         """Compute the log probability of a group's outputs at draws of p, shape (draws,)."""
         return self._cells(parts).log_likelihood(values["p"])
 

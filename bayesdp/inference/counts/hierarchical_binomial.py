@@ -135,9 +135,9 @@ class HierarchicalBinomialModel(Model):
         """Compute the log evidence for `bdp.log_evidence`, by a bridge over two numbers."""
         return pooled(self, release, means=False, **options)
 
-    def log_likelihood(self, parts: Sequence[Part], values: Mapping[str, Floats]) -> Floats:
+    def pointwise(self, parts: Sequence[Part], values: Mapping[str, Floats]) -> Floats:
         """Compute the log probability of a group's outputs at draws of its p, shape (draws,)."""
-        return BinomialModel().log_likelihood(parts, values)
+        return BinomialModel().pointwise(parts, values)
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws a new count of a part's records, given the parameters."""

@@ -30,6 +30,7 @@ from bayesdp.inference.base import Model, Run
 from bayesdp.inference.conflict import Noise, noise_from
 from bayesdp.inference.counts import multinomial_engines as ways
 from bayesdp.inference.counts import predictive
+from bayesdp.inference.counts.multinomial_likelihood import log_law_of_counts
 from bayesdp.inference.counts.multinomial_response import responses
 from bayesdp.inference.evidence_ways import Answer
 from bayesdp.inference.predictive_statistics import Statistic
@@ -231,20 +232,19 @@ class MultinomialModel(Model):
             )
         return np.asarray(counts, dtype=np.float64)
 
-    def log_likelihood(self, parts: Sequence[Part], values: Mapping[str, Floats]) -> Floats:
-        """Compute the log probability of each record's answers at draws of theta: (draws, records).
+    def pointwise(self, parts: Sequence[Part], values: Mapping[str, Floats]) -> Floats:
+        """Compute log probabilities at draws of theta: of each record's answers, or of all counts.
+
+        Shape (draws, records) where records answered; of counts, which are tied by their sum,
+        (draws,).
 
         Raises
         ------
         InvalidInput
-            If the release isn't of randomized responses: counts of n records have no likelihood
-            here that is cheap enough to compute at every draw.
+            If the release is of counts that are too many to be summed out at every draw.
         """
         if not ways.are_responses(parts):
-            raise InvalidInput(
-                "the release is of counts, whose log likelihood given theta isn't computed here; "
-                "that of randomized responses is. bdp.log_evidence compares models"
-            )
+            return log_law_of_counts(parts, self.prior, self.sizes_of(parts), values["theta"])
         seen = responses(parts, len(self.prior))
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(values["theta"] @ seen.columns)[:, seen.where])

@@ -130,7 +130,7 @@ class PoissonModel(Model):
             )
         return sum(float(special.logsumexp(law)) for each in known for law in each.laws)
 
-    def log_likelihood(self, parts: Sequence[Part], values: Mapping[str, Floats]) -> Floats:
+    def pointwise(self, parts: Sequence[Part], values: Mapping[str, Floats]) -> Floats:
         """Compute the log probability of each area's outputs at draws of rates: (draws, areas).
 
         Raises

@@ -151,22 +151,15 @@ class HierarchicalGaussianModel(Model):
             )
         return pooled(self, release, means=True, **options)
 
-    def log_likelihood(self, parts: Sequence[Part], values: Mapping[str, Floats]) -> Floats:
-        """Compute the log density of a group's outputs at draws of its mu, shape (draws,).
-
-        Raises
-        ------
-        InvalidInput
-            If sd isn't known.
-        """
-        if self.sd is None:
-            raise InvalidInput(
-                "sd is unknown, where the likelihood of mu and sigma isn't computed here; give it "
-                "sd, or compare GaussianModels of each group by bdp.log_evidence"
-            )
-        wide = (self.prior[0], math.hypot(self.prior[1], 3 * self.spread))  # any prior would do
-        alone = GaussianModel(wide, self.sd, self.statistic, self.n)
-        return alone.log_likelihood(parts, values)
+    def pointwise(self, parts: Sequence[Part], values: Mapping[str, Floats]) -> Floats:
+        """Compute the log density of a group's outputs at draws of its mu, and sigma: (draws,)."""
+        wide = math.hypot(self.prior[1], 3 * self.spread)  # any prior would do
+        prior = (self.prior[0], wide)
+        if self.variance is not None:
+            a, b = self.variance
+            prior = (self.prior[0], b / (a * wide**2), a, b)
+        alone = GaussianModel(prior, self.sd, self.statistic, self.n)
+        return alone.pointwise(parts, values)
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws moments of a part's new records, given the parameters."""

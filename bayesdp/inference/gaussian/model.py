@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, keep
 from bayesdp.engines import exact
 from bayesdp.engines.draws import Draws
-from bayesdp.engines.log_sums import log_sum
 from bayesdp.engines.normal_inverse_gamma import NormalInverseGammaMixture
 from bayesdp.engines.normal_mixture import NormalMixture, normal_logpdf
 from bayesdp.engines.observed_normals import Observed
@@ -169,32 +168,21 @@ class GaussianModel(Model):
             )
         return sum(each.log_evidence for each in self._posteriors(release))
 
-    def log_likelihood(self, parts: Sequence[Part], values: Mapping[str, Floats]) -> Floats:
-        """Compute the log density of a group's outputs at draws of mu, shape (draws,).
+    def pointwise(self, parts: Sequence[Part], values: Mapping[str, Floats]) -> Floats:
+        """Compute the log density of a group's outputs at draws of the parameters, shape (draws,).
 
         By Bayes' theorem it is that of the posterior times the evidence over the prior, whatever
         the prior is.
-
-        Raises
-        ------
-        InvalidInput
-            If sd isn't known: there is no density of that posterior here.
         """
+        found: Any = self._posterior_of(parts)
+        law = found.mixture.log_density(*(values[name] for name in self.variables))
+        law = law + found.log_evidence
         if self.sd is None:
-            raise InvalidInput(
-                "sd is unknown, where the likelihood of mu and sigma isn't computed here; "
-                "bdp.log_evidence compares models"
-            )
-        prior, found, mu = self._normal_prior, self._posterior_of(parts), values["mu"]
-        made: Any = found.mixture
-
-        def term(some: slice) -> Floats:
-            laws = normal_logpdf(mu[some, None], made.means, made.sds)
-            return np.asarray(np.log(made.weights) + laws)
-
-        with np.errstate(divide="ignore"):
-            law = log_sum(mu.size, made.means.size, term) + found.log_evidence
-        return law if prior is None else law - normal_logpdf(mu, *prior)
+            m0, k, a, b = self.prior or ()
+            own = NormalInverseGammaMixture(np.ones(1), np.array([m0]), np.array([b]), a, k)
+            return np.asarray(law - own.log_density(values["mu"], values["sigma"]))
+        prior = self._normal_prior
+        return law if prior is None else np.asarray(law - normal_logpdf(values["mu"], *prior))
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws moments of a part's new records, given the parameters."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from bayesdp.errors import InvalidInput
 from bayesdp.inference.evidence_ways import ALL, BRIDGE, FEW, Answer, moved, proposals
 from bayesdp.inference.log_linear import fit as fits
 from bayesdp.inference.log_linear.release import statistic_of
-from bayesdp.inference.several import Releases, releases_of
+from bayesdp.inference.several import Releases, parts_of
+from bayesdp.release import Part
 
 Floats = NDArray[np.float64]
 
@@ -45,10 +47,10 @@ def log_linear(
 
     integral = log_integral(log_density, u, generator=proposals(seed))
     how = BRIDGE.format("the latent table is summed out, the rest is the effects")
-    return moved(integral, log_constant_of_table(setting, release)), how, ALL
+    return moved(integral, log_constant_of_table(setting, parts_of(release)[0])), how, ALL
 
 
-def log_constant_of_table(setting: Any, release: Any) -> float:
+def log_constant_of_table(setting: Any, parts: Sequence[Part]) -> float:
     """Log ratio of the mechanism's law to the chains' law of the outputs, whatever the table.
 
     Both are taken at one table, near the released one.
@@ -61,7 +63,7 @@ def log_constant_of_table(setting: Any, release: Any) -> float:
     whole = np.zeros(possible.size, dtype=np.int64)
     whole[possible.ravel()] = table
     exact = 0.0
-    for each in releases_of(release):
+    for each in parts:
         made: Any = each.mechanism
         statistic = statistic_of(made, whole)
         exact += float(np.sum(made.logp(np.array(each.outputs), statistic)))

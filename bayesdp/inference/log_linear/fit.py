@@ -70,7 +70,11 @@ def setting_of(model: Any, release: Releases) -> Setting:
     """Read releases for a model, or raise InvalidInput where they don't fit it or each other."""
     for each in releases_of(release):
         _ = each.mechanism  # which refuses groups
-    parts = parts_of(release)[0]
+    return setting_of_parts(model, parts_of(release)[0])
+
+
+def setting_of_parts(model: Any, parts: Sequence[Part]) -> Setting:
+    """Read one part of each release for a model, as `setting_of` does."""
     sizes = sizes_of(model, parts)
     largest = None if sizes is None else max(n for n, _ in sizes)
     noisy = noisy_tables(parts, model.categories, model.zeros, largest)

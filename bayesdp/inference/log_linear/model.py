@@ -128,6 +128,7 @@ class LogLinearModel(Model):
     naive_options: ClassVar[Mapping[str, Option]] = options
     naive_reason: ClassVar[str] = "naive: treats the noisy counts as real"
     derived: ClassVar[frozenset[str]] = frozenset({"probability"})
+    likelihood_dim: ClassVar[str | None] = "cell"
     variables: ClassVar[tuple[str, ...]] = ("beta", "tau", "probability")
 
     @classmethod
@@ -268,6 +269,20 @@ class LogLinearModel(Model):
         from bayesdp.inference.log_linear.evidence import log_linear
 
         return log_linear(self, release, **options)
+
+    def pointwise(self, parts: Sequence[Part], values: Mapping[str, Any]) -> Any:
+        """Compute the log law of each cell's outputs, or of all; see `log_linear.pointwise`.
+
+        Shape (draws, cells), or, where the number of records has a law and ties them, (draws,).
+
+        Raises
+        ------
+        InvalidInput
+            If the latent table doesn't sum out, as where the released counts overlap.
+        """
+        from bayesdp.inference.log_linear.pointwise import pointwise
+
+        return pointwise(fits.setting_of_parts(self, parts), parts, values["beta"])
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws a new table, or its marginals, given the parameters."""

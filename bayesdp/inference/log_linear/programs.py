@@ -79,7 +79,7 @@ def possible_counts(released: Released, cells: NDArray[np.int64]) -> dict[str, A
     InvalidInput
         If they are too many to be summed over at every step.
     """
-    found = [_counts(released, int(k)) for k in released.places[cells, 0]]
+    found = [counts_of(released, int(k)) for k in released.places[cells, 0]]
     ends = ends_of_rows([x.size for x, _ in found])
     many = int(ends["last"][-1])
     _refuse_many(many, _MOST)
@@ -87,7 +87,7 @@ def possible_counts(released: Released, cells: NDArray[np.int64]) -> dict[str, A
     return {"K": many, **ends, "x": x, "log_law": log_law}
 
 
-def _counts(released: Released, k: int) -> tuple[Floats, Floats]:
+def counts_of(released: Released, k: int) -> tuple[Floats, Floats]:
     """Counts that number k may have had, whose law is concave, and their log-law."""
     z, rate, gaussian = (each[k] for each in (released.observed, released.rate, released.gaussian))
     z, gaussian, rate = z[rate > 0], gaussian[rate > 0], rate[rate > 0]

@@ -30,6 +30,8 @@ from bayesdp.inference.base import Model, Option, Run
 from bayesdp.inference.conflict import Noise
 from bayesdp.inference.log_linear.fit import check_thin
 from bayesdp.inference.log_linear.release import noises_of_table
+from bayesdp.inference.predictive_statistics import Rng, Statistic, Theta
+from bayesdp.inference.regression.logistic_answers import chances_at, public_records
 from bayesdp.inference.regression.logistic_design import split
 from bayesdp.inference.regression.logistic_fit import chosen, naive_setting, obstacle, sampled
 from bayesdp.inference.regression.logistic_problem import Setting
@@ -37,7 +39,7 @@ from bayesdp.inference.regression.logistic_programs import data_of
 from bayesdp.inference.regression.logistic_release import is_of_binary, setting_of
 from bayesdp.inference.several import Releases
 from bayesdp.inference.sizes import sizes_of_prior
-from bayesdp.release import Release
+from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -125,6 +127,7 @@ class LogisticRegressionModel(Model):
     naive_reason: ClassVar[str] = "naive: treats the released data as true"
     variables: ClassVar[tuple[str, ...]] = ("beta",)
     told: ClassVar[tuple[str, ...]] = ("formula", "prior", "spread", "rate")
+    likelihood_dim: ClassVar[str | None] = "record"
     no_evidence: ClassVar[str] = (
         "there is no bridge over its latent tables here; where a table was released with noise, "
         "compare log-linear models of it, which hold the same regressions"
@@ -156,6 +159,36 @@ class LogisticRegressionModel(Model):
     def kept(self, run: Run) -> Sequence[str]:
         """Names of the programs' parameters that a fit draws, with the coordinates "u"."""
         return [*self.variables, "u"]
+
+    def pointwise(self, parts: Sequence[Part], values: Mapping[str, Any]) -> Any:
+        """Compute the log law of each record's answers at draws of beta, shape (draws, records).
+
+        Raises
+        ------
+        InvalidInput
+            If the release isn't of answers of records whose predictors are public.
+        """
+        setting, view = public_records(self, parts[0])
+        answers = np.array(parts[0].outputs, dtype=np.int64)
+        laws = view.matrix[:, answers].prod(axis=1).T  # of a record's answers, one a category
+        with np.errstate(divide="ignore"):
+            return np.log((chances_at(setting, values["beta"]) * laws).sum(axis=-1))
+
+    def predicted(self, release: Release, part: Part) -> Statistic:
+        """Return a function that draws new responses of records with public predictors.
+
+        Raises
+        ------
+        InvalidInput
+            As for `pointwise`.
+        """
+        setting, _ = public_records(self, part)
+
+        def responses(theta: Theta, rng: Rng) -> Any:
+            chances = chances_at(setting, np.asarray(theta["beta"])[None])[0]
+            return (rng.random(len(chances)) < chances[:, 1]).astype(np.int64)
+
+        return responses
 
     def pymc_model(self, release: Releases) -> pm.Model:
         """Build the model as a pm.Model, the latent table or the records' true answers summed out.

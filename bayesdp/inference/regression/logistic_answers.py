@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
-from bayesdp.core.views import AnswersView
+from bayesdp.core.views import AnswersView, view_of
 from bayesdp.engines.log_linear.problem import Problem
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.log_linear.release import axes_of
@@ -97,7 +98,38 @@ def _of_public_predictors(
     prior = prior_of(model, design)
     nothing = np.zeros(0)
     problem = Problem(rates, *prior, none, nothing, None, released, nothing, 1.0, 1.0, pairs)
-    return Setting(design, problem, None)
+    return Setting(design, problem, None, records=where, one=one)
+
+
+def public_records(model: Any, part: Part) -> tuple[Setting, AnswersView]:
+    """Read the answers of records with public predictors, for what is computed record by record.
+
+    Raises
+    ------
+    InvalidInput
+        If predictors are confidential, of whose frequencies a fit keeps no draws.
+    """
+    view = view_of(part.mechanism, AnswersView)
+    if model.data is None or view is None:
+        raise InvalidInput(
+            "a logistic regression says this of records with public predictors alone (data=...), "
+            "since a fit keeps no draws of other predictors; for a table compare log-linear "
+            "models of it, which hold the same regressions"
+        )
+    return setting_of_answers(model, view, part, naive=False), view
+
+
+def chances_at(setting: Setting, beta: Floats) -> Floats:
+    """Compute each public record's probabilities of categories, shape (draws, records, 2).
+
+    `beta` are draws of the coefficients in the columns' own units, shape (draws, coefficients).
+    """
+    u = np.linalg.solve(setting.design.shown, beta.T).T
+    log_odds = (u @ setting.design.columns.T)[:, setting.records]
+    ends = np.empty((*log_odds.shape, 2))
+    ends[..., setting.one] = special.expit(log_odds)
+    ends[..., 1 - setting.one] = special.expit(-log_odds)
+    return ends
 
 
 def _answered(counts: Integers, cells: Integers, weights: Floats) -> Released:

@@ -40,12 +40,18 @@ class Setting:
         The released table; None where records answered.
     copies : ndarray or None
         Counts in the possible cells of synthetic tables, shape (copies, cells).
+    records : ndarray of int, or None
+        Where predictors are public: each record's row of the design.
+    one : int
+        There, the category of the response that counts as 1.
     """
 
     design: LogitDesign
     problem: Problem
     noisy: NoisyTable | None
     copies: Integers | None = None
+    records: Integers | None = None
+    one: int = 1
 
 
 def paired(

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from bayesdp.kernels.compiling import guarded
-from bayesdp.kernels.log_linear.likelihood import log_likelihood, rates_at
+from bayesdp.kernels.log_linear.likelihood import log_likelihood
 from bayesdp.kernels.log_linear.moves import law
 
 _CUT = 45.0  # below the log of a largest term: 3e-20 of it
@@ -71,29 +71,30 @@ def _window(laws, known, c, slope, mode, low, high):
 
 
 @guarded
-def log_likelihoods_of_totals(model, released, points, laws, lows, highs, room):
-    """Log Pr[released | u] at points where totals have the law `model.log_sizes`.
+def log_likelihoods_of_totals(etas, laws, lows, highs, known, log_sizes, room):
+    """Log Pr[released | p] at log probabilities of cells, where totals have a law.
 
     Parameters
     ----------
-    model : Model
-    released : Released
-    points : ndarray, shape (points, coordinates)
+    etas : ndarray, shape (points, cells)
     laws : ndarray, shape (cells, counts)
     lows, highs : ndarray of int64, shape (cells,)
         Counts between which a cell's law isn't zero.
+    known : ndarray, shape (counts,) or longer
+        Logs of the counts' factorials.
+    log_sizes : ndarray, shape (counts,)
+        Log law of the total, each with that of its factorial.
     room : ndarray, shape (2, counts)
         Work space.
     """
     cells, most = laws.shape[0], laws.shape[1] - 1
-    logs, known = np.empty(points.shape[0]), model.known
-    eta, rates = np.empty(cells), np.empty(cells)
+    logs = np.empty(etas.shape[0])
     modes, ends = lows.copy(), np.empty((cells, 2), dtype=np.int64)
     least = 0
-    while model.log_sizes[least] == -np.inf:
+    while log_sizes[least] == -np.inf:
         least += 1
-    for s in range(points.shape[0]):
-        rates_at(model, points[s], eta, rates)
+    for s in range(etas.shape[0]):
+        eta = etas[s]
         tilt, scale = math.log(max(float(most), 1.0)), 0.0
         for _ in range(50):
             mean = variance = 0.0
@@ -151,8 +152,8 @@ def log_likelihoods_of_totals(model, released, points, laws, lows, highs, room):
         logs[s] = -np.inf
         for k in range(size):
             n = start + k
-            if room[side, k] > 0 and model.log_sizes[n] > -np.inf:
-                one = math.log(room[side, k]) + scale - tilt * n + model.log_sizes[n]
+            if room[side, k] > 0 and log_sizes[n] > -np.inf:
+                one = math.log(room[side, k]) + scale - tilt * n + log_sizes[n]
                 above = max(logs[s], one)
                 logs[s] = above + math.log(math.exp(logs[s] - above) + math.exp(one - above))
     return logs
