@@ -21,6 +21,7 @@ from .inference.evidence import log_evidence as log_evidence
 from .inference.gaussian.model import GaussianModel as GaussianModel
 from .inference.observe import observe as observe
 from .inference.predictive import posterior_predictive as posterior_predictive
+from .inference.predictive import prior_predictive as prior_predictive
 from .inference.regression.linear import LinearRegressionModel as LinearRegressionModel
 from .inference.regression.logistic import LogisticRegressionModel as LogisticRegressionModel
 from .mechanisms import families as families

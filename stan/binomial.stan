@@ -36,3 +36,12 @@ model {
                                    failures[from:to]);
   }
 }
+generated quantities {
+  vector[G] log_lik;                            // of each group's outputs, given p
+  for (g in 1:G) {
+    int from = first[g];
+    int to = last[g];
+    log_lik[g] = latent_count_log_lik(p[g], log_weight[from:to], successes[from:to],
+                                      failures[from:to]);
+  }
+}

@@ -15,6 +15,7 @@
  */
 functions {
   #include latent_beta_count.stanfunctions
+  #include latent_count.stanfunctions
 }
 data {
   int<lower=1> G;                               // groups
@@ -54,6 +55,7 @@ model {
 }
 generated quantities {
   vector<lower=0, upper=1>[G] p;
+  vector[G] log_lik;                            // of each group's outputs, given p
   for (g in 1:G) {
     int from = first[g];
     int to = last[g];
@@ -62,5 +64,7 @@ generated quantities {
                                                                 successes[from:to],
                                                                 failures[from:to]));
     p[g] = beta_rng(a + successes[k], b + failures[k]);
+    log_lik[g] = latent_count_log_lik(p[g], log_weight[from:to], successes[from:to],
+                                      failures[from:to]);
   }
 }

@@ -54,4 +54,13 @@ model {
 }
 generated quantities {
   vector[C] probability = softmax(design * u);
+  vector[C] log_lik;                            // of each cell's outputs, up to a constant
+  {
+    vector[C] log_rate = design * u;
+    for (c in 1:C) {
+      int from = first[c];
+      int to = last[c];
+      log_lik[c] = log_sum_exp(log_weight[from:to] + log_rate[c] * x[from:to]) - exp(log_rate[c]);
+    }
+  }
 }

@@ -20,6 +20,24 @@
  * Parameters are sampled about what the release suggests, in units of their uncertainty there, which
  * changes no posterior.
  */
+functions {
+  /**
+   * Log rates of the cells in their order, responses 0 and 1 of each pattern; with `sum_to_one`,
+   * log probabilities of the cells, unless patterns are public and have no frequency.
+   */
+  vector cell_log_rates(vector log_odds, array[] real level, vector frequency, int sum_to_one) {
+    int P = rows(log_odds);
+    vector[P] log_frequency = rep_vector(size(level) ? level[1] : 0, P);
+    if (rows(frequency) > 0) {
+      log_frequency += frequency;
+    }
+    if (sum_to_one && rows(frequency) > 0) {
+      log_frequency -= log_sum_exp(log_frequency);
+    }
+    return to_vector(append_row((log_frequency - log1p_exp(log_odds))',
+                                (log_frequency - log1p_exp(-log_odds))'));
+  }
+}
 data {
   int<lower=1> P;                               // patterns
   int<lower=1> J;                               // coefficients
@@ -64,17 +82,7 @@ transformed parameters {
   vector[L + F + J] u = append_row(append_row(to_vector(level), frequency), coefficient);
 }
 model {
-  vector[P] log_odds = predictors * coefficient;
-  vector[P] log_frequency = rep_vector(L ? level[1] : 0, P);
-  if (F > 0) {
-    log_frequency += frequency;
-  }
-  if (A > 0 && F > 0) {
-    log_frequency -= log_sum_exp(log_frequency);
-  }
-  // Of the cells in their order, responses 0 and 1 of each pattern.
-  vector[2 * P] log_rate = to_vector(append_row((log_frequency - log1p_exp(log_odds))',
-                                                (log_frequency - log1p_exp(-log_odds))'));
+  vector[2 * P] log_rate = cell_log_rates(predictors * coefficient, level, frequency, A > 0);
   coefficient ~ normal(prior_mean, prior_sd);
   frequency ~ normal(0, spread);
   level ~ normal(level_mean, level_sd);
@@ -86,5 +94,21 @@ model {
   if (A > 0) {
     target += dot_product(counts, log(csr_matrix_times_vector(A, 2 * P, weight, cell, start,
                                                               exp(log_rate))));
+  }
+}
+generated quantities {
+  vector[C + A] log_lik;                        // of each cell's outputs up to a constant, given its
+                                                // rate, or of one record's answers, by their pattern
+  {
+    vector[2 * P] log_rate = cell_log_rates(predictors * coefficient, level, frequency, A > 0);
+    for (c in 1:C) {
+      int from = first[c];
+      int to = last[c];
+      log_lik[c] = log_sum_exp(log_weight[from:to] + log_rate[c] * x[from:to]) - exp(log_rate[c]);
+    }
+    if (A > 0) {
+      log_lik[C + 1:C + A] = log(csr_matrix_times_vector(A, 2 * P, weight, cell, start,
+                                                         exp(log_rate)));
+    }
   }
 }

@@ -33,3 +33,11 @@ model {
     target += latent_categories_log_lik(theta[g], counts[from:to], chances[from:to]);
   }
 }
+generated quantities {
+  vector[P] log_lik;                            // of one record's answers, by their pattern
+  for (g in 1:G) {
+    int from = first[g];
+    int to = last[g];
+    log_lik[from:to] = log(chances[from:to] * theta[g]);
+  }
+}

@@ -39,3 +39,14 @@ model {
     }
   }
 }
+generated quantities {
+  matrix[G, A] log_lik;                         // of each area's outputs, given its rate
+  for (g in 1:G) {
+    for (a in 1:A) {
+      int from = first[g, a];
+      int to = last[g, a];
+      log_lik[g, a] = latent_events_log_lik(rate[g, a], expected[g, a], log_weight[from:to],
+                                            events[from:to]);
+    }
+  }
+}

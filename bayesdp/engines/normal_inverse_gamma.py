@@ -107,8 +107,9 @@ class NormalInverseGammaMixture:
             given = _spread_gamma(precision[some, None], self.shape, self.scales, wide_scale)
             return np.asarray(weights + law + given)
 
+        law = log_sum(mu.size, self.weights.size, term)
         # Of sigma: the density of its precision times 2 / sigma^3.
-        return log_sum(mu.size, self.weights.size, term) + np.log(2.0) - 3 * np.log(sigma)
+        return np.asarray(law + np.log(2.0) - 3 * np.log(sigma))
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[dict[str, Floats], Floats]:
         """Draw "mu" and "sigma" independently, with the draws' log density and components'."""

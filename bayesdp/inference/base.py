@@ -21,6 +21,7 @@ from bayesdp.release import Release
 
 if TYPE_CHECKING:
     import arviz as az
+    import numpy as np
     import pymc as pm
 
 NAIVE = "naive"
@@ -73,6 +74,12 @@ class Run:
         return {"draws": self.draws, "chains": self.chains, "seed": self.seed}
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape (draws, groups) of numbers that each group has, or (draws,) without groups."""
+        release = releases_of(self.release)[0]
+        return (self.draws,) if release.by is None else (self.draws, len(release.parts))
+
+    @property
     def chained(self) -> dict[str, Any]:
         """Arguments of an engine of chains, which need a warmup and may have settings."""
         return {**self.independent, "warmup": self.warmup, **self.settings}
@@ -106,6 +113,8 @@ class Model:
       (`inference.evidence_ways`), or `no_evidence`, why there is none;
     - `pointwise(parts, values)` for `bdp.evaluate.log_likelihood`: the log probability of one
       group's outputs at draws of the parameters, by name, shape (draws, ...) each;
+    - `from_prior(run, rng)` for `bdp.prior_predictive`: `run.draws` draws of the variables of a
+      fit from their prior, by name, shape (draws, groups, ...), or (draws, ...) without groups;
     - `predicted(release, part)` for `bdp.posterior_predictive`: a function of one draw of the
       parameters, by name, and a generator, which returns a new statistic for the mechanism,
 
@@ -387,6 +396,12 @@ class Model:
         raise InvalidInput(
             f"{type(self).__name__} has no naive fit: nothing says which data would be taken "
             "for real; analyse the released data by other means"
+        )
+
+    def from_prior(self, run: Run, rng: np.random.Generator) -> Mapping[str, Any]:
+        """Draw a fit's variables from their prior, shape (draws, groups, ...) or (draws, ...)."""
+        raise InvalidInput(
+            f"{type(self).__name__} has no draws from its prior here: it doesn't define from_prior"
         )
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:

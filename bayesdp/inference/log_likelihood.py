@@ -48,9 +48,9 @@ def log_likelihood(
     Parameters
     ----------
     model : BinomialModel, HierarchicalBinomialModel, MultinomialModel, PoissonModel, \
-GaussianModel or HierarchicalGaussianModel
-        The fitted model: one of categories given randomized responses alone, one of events whose
-        total isn't known, one of normal records whose sd is known.
+GaussianModel, HierarchicalGaussianModel, LogLinearModel or LogisticRegressionModel
+        The fitted model: one of events whose total isn't known; one of a table whose cells have
+        noise of their own; a regression of randomized answers on public predictors.
     idata : arviz.InferenceData
         The result of its `fit`.
     release : Release, or several in a list
@@ -64,8 +64,9 @@ GaussianModel or HierarchicalGaussianModel
     arviz.InferenceData
         A copy of `idata` with a group "log_likelihood" for `az.loo`, `az.compare` and `az.waic`. It
         has one variable, "outputs", with the dimensions chain, draw, "copy" where outputs are the
-        units, "group" where there are groups, and then "area" for events or "record" for randomized
-        responses, which are units too.
+        units, "group" where there are groups, and then what is independent given the parameters
+        and so a unit too: "area" for events, "cell" for a table of Poisson counts, "record" for
+        randomized responses.
 
     Raises
     ------

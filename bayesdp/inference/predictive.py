@@ -5,11 +5,13 @@ outputs from the release's mechanism,
 
     z'_k | x' ~ mechanism,    x' ~ p(x | theta),    theta ~ p(theta | z),
 
-so that what was released can be compared with what the model expects, noise included.
+so that what was released can be compared with what the model expects, noise included. Before the
+release theta ~ p(theta) has its prior instead, which shows what the model takes for possible.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_seed
-from bayesdp.engines.draws import import_arviz
-from bayesdp.errors import InvalidInput
+from bayesdp.engines.draws import Draws, import_arviz
+from bayesdp.errors import InvalidInput, kind_of
+from bayesdp.inference.base import Model, Run
 from bayesdp.inference.fitted import check_fitted, draws_by_group
 from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.readers import models_with
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
 Rng = np.random.Generator
 Values = Mapping[str, NDArray[np.float64]]
+_PRIOR = "draws from the prior"
 
 
 def posterior_predictive(
@@ -46,8 +50,9 @@ def posterior_predictive(
     Parameters
     ----------
     model : BinomialModel, GaussianModel, MultinomialModel, PoissonModel, LogLinearModel, \
-HierarchicalBinomialModel or HierarchicalGaussianModel
-        The fitted model; a log-linear one with many cells must be fitted with `cells=True`.
+HierarchicalBinomialModel, HierarchicalGaussianModel or LogisticRegressionModel
+        The fitted model; a log-linear one with many cells must be fitted with `cells=True`, and a
+        logistic regression must have public predictors.
     idata : arviz.InferenceData
         The result of its `fit`.
     release : Release
@@ -80,17 +85,107 @@ HierarchicalBinomialModel or HierarchicalGaussianModel
     """
     draws = check_at_least_one("draws", draws)
     seed = check_seed(seed)
+    _check_predicted(model, release)
+    check_fitted(model, idata, release)
+    made = idata.copy()
+    rng = np.random.default_rng(seed)
+    _add_outputs(made, "posterior_predictive", model, release, draws, rng)
+    return made
+
+
+def prior_predictive(
+    model: Any,
+    release: Release,
+    *,
+    draws: int = 1000,
+    seed: int | None = None,
+    outputs: bool = True,
+) -> az.InferenceData:
+    """Draw parameters from a model's prior, and outputs that it would have released.
+
+    Parameters
+    ----------
+    model : Model
+        Any model with a proper prior.
+    release : Release
+        A release that the model fits: its mechanism and groups are those of the outputs, its own
+        outputs aren't used.
+    draws : int
+        Number of draws.
+    seed : int, optional
+        Seed, for reproducible draws.
+    outputs : bool
+        Whether to draw outputs; False draws the parameters alone, as for models whose outputs
+        aren't predicted.
+
+    Returns
+    -------
+    arviz.InferenceData
+        The group "prior", with the variables and dimensions of a fit and one chain;
+        "prior_predictive", where "outputs" has the dimensions of the observed ones; and
+        "observed_data" and "constant_data", as a fit has them. `az.plot_ppc(group="prior")` takes
+        it, and `idata.extend` adds it to a fit.
+
+    Raises
+    ------
+    InvalidInput
+        If the prior is improper, the model doesn't fit the release, its outputs can't be predicted,
+        or the number of confidential records isn't known.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> release = bdp.BetaBinomialSynthesizer(epsilon=1.0).release(bdp.Count(38, 100))
+    >>> before = prior_predictive(bdp.BinomialModel(), release, draws=100)
+    >>> before.prior["p"].dims, before.prior_predictive["outputs"].dims
+    (('chain', 'draw'), ('chain', 'draw', 'copy'))
+    """
+    draws, seed = check_at_least_one("draws", draws), check_seed(seed)
+    if not isinstance(model, Model):
+        raise InvalidInput(f"model is {kind_of(model)}; it must be one of bdp.models")
+    if not isinstance(release, Release):
+        raise InvalidInput(f"release is {kind_of(release)}; it must be one bdp.Release")
+    if outputs:
+        _check_predicted(model, release)
+    rng = np.random.default_rng(seed)
+    options = {name: default for name, (default, _) in model.options.items()}
+    run = Run(release, model.read(release), "prior", _PRIOR, draws, 1, 0, seed, options=options)
+    values = {name: each[None] for name, each in model.from_prior(run, rng).items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of chains, and of records out of bounds
+        made = model.result(run, Draws(values, {"lp": np.zeros((1, draws))}, "prior", {}))
+    if outputs:
+        _add_outputs(made, "prior_predictive", model, release, draws, rng)
+    made.add_groups(prior=made.posterior)
+    del made.posterior, made.sample_stats
+    for attrs in (made.attrs, made.prior.attrs):
+        for name in ("engine", "engine_versions", "verdict"):
+            attrs.pop(name, None)
+    return made
+
+
+def _check_predicted(model: Any, release: Release) -> None:
+    """Raise InvalidInput unless the model predicts outputs, and of one length."""
     if not hasattr(model, "predicted"):
         raise InvalidInput(
             f"model is a {type(model).__name__}, whose outputs aren't predicted here; there are "
             f"{', '.join(models_with('predicted'))}"
         )
-    check_fitted(model, idata, release)
     if len({np.shape(part.outputs) for part in release.parts}) > 1:
         raise InvalidInput(
             "the groups' outputs differ in length; predict each group's, as from release['a']"
         )
-    rng = np.random.default_rng(seed)
+
+
+def _add_outputs(
+    idata: az.InferenceData,
+    group: str,
+    model: Any,
+    release: Release,
+    draws: int,
+    rng: Rng,
+) -> None:
+    """Add a group with outputs given `draws` evenly spaced draws of the parameters."""
     predicted_outputs = []
     everything = draws_by_group(idata, len(release.parts))
     for part, each in zip(release.parts, everything, strict=True):
@@ -98,16 +193,14 @@ HierarchicalBinomialModel or HierarchicalGaussianModel
         with reproducible(int(rng.integers(2**31))):
             predicted_outputs.append(_outputs(model.predicted(release, part), part, own, rng))
     outputs = predicted_outputs[0] if release.by is None else np.stack(predicted_outputs, axis=2)
-    made = idata.copy()
     own_dims = list(idata.observed_data["outputs"].dims)
     coords: dict[str, Any] = {"copy": np.arange(release.copies)}
     if release.by is not None:
         coords["group"] = group_coordinate(release)
     predicted = import_arviz().from_dict(
-        posterior_predictive={"outputs": outputs[None]}, coords=coords, dims={"outputs": own_dims}
+        **{group: {"outputs": outputs[None]}}, coords=coords, dims={"outputs": own_dims}
     )
-    made.extend(predicted)
-    return made
+    idata.extend(predicted)
 
 
 def _spaced(size: int, draws: int) -> NDArray[np.int64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,19 @@ Statistic = Callable[[Theta, Rng], Any]
 """A function of one draw of the parameters and a generator: a statistic for the mechanism."""
 
 
-def known_size(part: Part) -> int:
-    """Return the number of records, or raise InvalidInput where the release doesn't say it."""
-    if part.mechanism.n is None:
+def known_size(part: Part, sizes: Sequence[tuple[int, float]] | None) -> int:
+    """Return the number of records, which the release says, or a model that has one alone.
+
+    Raises
+    ------
+    InvalidInput
+        If there are several `sizes`, or none.
+    """
+    if part.mechanism.n is not None:
+        return int(part.mechanism.n)
+    if sizes is None or len(sizes) > 1:
         raise InvalidInput(
             "n is confidential in this release, and a posterior has no draws of it; outputs can't "
-            "be predicted"
+            "be predicted, unless the model knows n"
         )
-    return int(part.mechanism.n)
+    return sizes[0][0]

@@ -348,7 +348,9 @@ def test_a_table_s_evidence_against_quadrature(n):
     log_p = log_p + log_prior_density(kernels, points)
     step = math.prod(float(g[1] - g[0]) for g in grids)
     expected = (
-        special.logsumexp(log_p) + math.log(step) + ways.log_constant_of_table(setting, release.parts)
+        special.logsumexp(log_p)
+        + math.log(step)
+        + ways.log_constant_of_table(setting, release.parts)
     )
     near(bdp.log_evidence(made, release, draws=1000, seed=1), expected)
 

@@ -220,6 +220,36 @@ def test_groups_have_the_sum_over_latent_numbers(name: str, fits: Fits):
             assert np.ravel(seen) == pytest.approx(np.ravel(right), rel=tolerance)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["binomial", "hierarchical_binomial", "poisson", "responses", "cells", "answers"]
+)
+def test_stan_programs_generate_it(name: str):
+    """Up to a constant of each cell in tables, and by pattern where records answered alike."""
+    pytest.importorskip("stan", reason='install PyStan: pip install "bayesdp[stan]"')
+    from bayesdp.engines.stan import sampling
+
+    model, release = CASES[name]()
+    kept = {"hierarchical_binomial": "p", "answers": "beta"}.get(name, model.variables[0])
+    data = model.stan_data(release)
+    options = {"draws": 20, "chains": 1, "warmup": 100, "seed": 1, "progress": False}
+    drawn = sampling.sample(model.program, data, variables=[kept, "log_lik"], **options)
+    values, found = (drawn.posterior[each][0] for each in (kept, "log_lik"))
+    if name in ("responses", "answers"):
+        law = model.pointwise(
+            release.parts, {kept: values[:, 0] if name == "responses" else values}
+        )
+        for of_patterns, of_records in zip(found, law, strict=True):
+            assert np.unique(of_patterns.round(8)) == pytest.approx(np.unique(of_records.round(8)))
+    elif name == "cells":
+        right = model.pointwise(release.parts, {kept: values}) - found
+        assert right == pytest.approx(np.broadcast_to(right[0], right.shape), abs=1e-8)
+    else:
+        for g, part in enumerate(release.parts):
+            right = model.pointwise([part], {kept: values[:, g]})
+            assert found[:, g] == pytest.approx(right, rel=1e-9)
+
+
 def without(release: bdp.Release, g: Any, i: int) -> bdp.Release:
     """The release of one group without an output."""
     part = next(part for part in release.parts if part.group == g)

@@ -81,6 +81,13 @@ class Problem:
             self.pairs,
         )
 
+    def sizes_from_prior(self, draws: int, rng: np.random.Generator) -> dict[str, Floats]:
+        """Draw "n", the total, from its prior; nothing where it is known, or Poisson."""
+        if self.sizes is None or len(self.sizes) == 1:
+            return {}
+        numbers, chances = (np.array(column) for column in zip(*self.sizes, strict=True))
+        return {"n": np.asarray(rng.choice(numbers, size=draws, p=chances / chances.sum()))}
+
     def log_rates(self, u: Floats) -> tuple[Floats, Floats]:
         """Log rates before they are normalised; and derivatives, shape (cells, coordinates)."""
         eta, x = self.columns @ u, self.columns

@@ -153,9 +153,13 @@ class BinomialModel(Model):
         """Compute the log probability of a group's outputs at draws of p, shape (draws,)."""
         return self._cells(parts).log_likelihood(values["p"])
 
+    def from_prior(self, run: Run, rng: np.random.Generator) -> dict[str, Floats]:
+        """Draw p from its prior, of each group by itself."""
+        return {"p": rng.beta(*self.prior, size=run.shape)}
+
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws a new count of a part's records, given the parameters."""
-        return partial(predictive.ones, self.weights, part)
+        return partial(predictive.ones, self.weights, self.n, part)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that explains the outputs."""

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     import pymc as pm
 
 Floats = NDArray[np.float64]
+_LEAST = 1e-300  # in place of a parameter of a beta law that rounds to 0
 _FAR = 100.0  # log of what is negligible
 _LIKELY = 64.0  # below the log of a law's largest: about what a step sums over
 _MOST_LIKELY = 200_000
@@ -139,9 +140,20 @@ class HierarchicalBinomialModel(Model):
         """Compute the log probability of a group's outputs at draws of its p, shape (draws,)."""
         return BinomialModel().pointwise(parts, values)
 
+    def from_prior(self, run: Run, rng: np.random.Generator) -> dict[str, Floats]:
+        """Draw m and kappa from their priors, and the groups' proportions given them."""
+        mean, rest = rng.beta(*self.prior, size=run.draws), rng.uniform(size=run.draws)
+        kappa = self.concentration * rest / (1 - rest)
+        p = rng.beta(
+            np.maximum(mean * kappa, _LEAST)[:, None],
+            np.maximum((1 - mean) * kappa, _LEAST)[:, None],
+            size=run.shape,
+        )
+        return {"p": p, "mean": mean, "sd": np.sqrt(mean * (1 - mean) / (kappa + 1))}
+
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws a new count of a part's records, given the parameters."""
-        return partial(predictive.ones, None, part)
+        return partial(predictive.ones, None, None, part)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that explains the outputs."""

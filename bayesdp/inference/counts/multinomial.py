@@ -165,9 +165,13 @@ class MultinomialModel(Model):
 
         return multinomial(self, release, **options)
 
+    def from_prior(self, run: Run, rng: np.random.Generator) -> dict[str, Floats]:
+        """Draw theta from its prior, of each group by itself."""
+        return {"theta": rng.dirichlet(self.prior, size=run.shape)}
+
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws a part's new counts or answers, given the parameters."""
-        return partial(predictive.categories, part)
+        return partial(predictive.categories, self.n, part)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that explains the outputs."""

@@ -60,8 +60,8 @@ def log_law_of_counts(
     each = law.listed(parts, prior, sizes)
     if each is None:
         raise InvalidInput(
-            "the release's counts are too many to be listed, and don't sum out at every draw: their "
-            "law isn't a product over the categories, or not log-concave in each; "
+            "the release's counts are too many to be listed, and don't sum out at every draw, as "
+            "their law isn't a product over the categories, or not log-concave in each; "
             "bdp.log_evidence compares models of them"
         )
     x = each.counts
@@ -69,7 +69,7 @@ def log_law_of_counts(
     outputs = each.log_weights + alike - _before(x, prior)
 
     def term(some: slice) -> Floats:
-        return outputs + special.xlogy(x, theta[some, None]).sum(axis=-1)
+        return np.asarray(outputs + special.xlogy(x, theta[some, None]).sum(axis=-1))
 
     return log_sum(len(theta), len(x), term)
 
@@ -84,9 +84,7 @@ def _before(x: NDArray[np.int64], prior: Sequence[float]) -> Floats:
     return made
 
 
-def _convolved(
-    known: Factored, prior: Sequence[float], sizes: law.Sizes, theta: Floats
-) -> Floats:
+def _convolved(known: Factored, prior: Sequence[float], sizes: law.Sizes, theta: Floats) -> Floats:
     widths = [table.size for table in known.tables]
     products = (sum(widths) ** 2 - sum(width**2 for width in widths)) // 2 * len(theta)
     if products > _MOST_PRODUCTS:

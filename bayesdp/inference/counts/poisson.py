@@ -146,6 +146,11 @@ class PoissonModel(Model):
         each = zip(rates, known.expected, cells, strict=True)
         return np.stack([_latent_events(rate, e, *cell) for rate, e, cell in each], axis=1)
 
+    def from_prior(self, run: Run, rng: np.random.Generator) -> dict[str, Floats]:
+        """Draw rates from their priors, of each area by itself."""
+        shape, rate = self.prior
+        return {"rate": rng.gamma(shape, 1 / rate, (*run.shape, len(run.read[0].areas)))}
+
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws a part's new events by area, given the rates."""
         return partial(predictive.events, self.expected, self.n, part)

@@ -154,12 +154,23 @@ class HierarchicalGaussianModel(Model):
     def pointwise(self, parts: Sequence[Part], values: Mapping[str, Floats]) -> Floats:
         """Compute the log density of a group's outputs at draws of its mu, and sigma: (draws,)."""
         wide = math.hypot(self.prior[1], 3 * self.spread)  # any prior would do
-        prior = (self.prior[0], wide)
+        prior: tuple[float, ...] = (self.prior[0], wide)
         if self.variance is not None:
             a, b = self.variance
             prior = (self.prior[0], b / (a * wide**2), a, b)
         alone = GaussianModel(prior, self.sd, self.statistic, self.n)
         return alone.pointwise(parts, values)
+
+    def from_prior(self, run: Run, rng: np.random.Generator) -> dict[str, Floats]:
+        """Draw the population's mean and spread from their priors, and groups' means given them."""
+        mean = rng.normal(*self.prior, size=run.draws)
+        spread = np.abs(rng.normal(0.0, self.spread, size=run.draws))
+        mu = rng.normal(mean[:, None], spread[:, None], size=run.shape)
+        made = {"mu": mu, "mean": mean, "spread": spread}
+        if self.variance is not None:
+            a, b = self.variance
+            made["sigma"] = np.sqrt(b / rng.standard_gamma(a, run.draws))
+        return made
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws moments of a part's new records, given the parameters."""

@@ -184,6 +184,27 @@ class GaussianModel(Model):
         prior = self._normal_prior
         return law if prior is None else np.asarray(law - normal_logpdf(values["mu"], *prior))
 
+    def from_prior(self, run: Run, rng: np.random.Generator) -> dict[str, Floats]:
+        """Draw mu, and sigma where it isn't known, from their priors, of each group by itself.
+
+        Raises
+        ------
+        InvalidInput
+            If the prior is flat.
+        """
+        if self.prior is None:
+            raise InvalidInput(
+                "the prior is flat, and there are no draws from it; give a prior, as "
+                "GaussianModel(prior=(0, 10), sd=1)"
+            )
+        size = run.shape
+        if self.sd is not None:
+            m0, s0 = self.prior
+            return {"mu": rng.normal(m0, s0, size)}
+        m0, k, a, b = self.prior
+        sigma = np.sqrt(b / rng.standard_gamma(a, size))
+        return {"mu": rng.normal(m0, sigma / np.sqrt(k)), "sigma": sigma}
+
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws moments of a part's new records, given the parameters."""
         return partial(moments, self.sd, self.statistic, self.n, part)

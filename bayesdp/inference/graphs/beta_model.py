@@ -169,6 +169,12 @@ class NetworkBetaModel(Model):
             },
         )
 
+    def from_prior(self, run: Run, rng: np.random.Generator) -> dict[str, Any]:
+        """Draw every node's coefficients from their prior."""
+        nodes, mean, sd = run.read.nodes, float(self.prior.mean), float(self.prior.sd)
+        names = ("sender", "receiver") if nodes.directed else ("beta",)
+        return {name: rng.normal(mean, sd, (run.draws, nodes.n)) for name in names}
+
     def stan_data(self, release: Releases) -> dict[str, Any]:
         """Build the data of the Stan program `beta_model`, which the PyMC program reads too."""
         evidence = evidence_in(only_one(release, "stan"))

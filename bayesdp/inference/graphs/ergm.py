@@ -204,6 +204,12 @@ class ERGMModel(Model):
             },
         )
 
+    def from_prior(self, run: Run, rng: np.random.Generator) -> dict[str, Any]:
+        """Draw coefficients from their prior."""
+        terms = len(bind(self.formula, run.read.nodes).names)
+        mean, sd = self.prior.of(terms)
+        return {"theta": rng.normal(mean, sd, (run.draws, terms))}
+
     def log_likelihood(self, release: Releases, theta: Any) -> NDArray[np.float64]:
         """Compute log Pr[outputs | theta] - log Pr[outputs | no ties] by summing the graph out.
 

@@ -270,6 +270,19 @@ class LogLinearModel(Model):
 
         return log_linear(self, release, **options)
 
+    def from_prior(self, run: Run, rng: np.random.Generator) -> dict[str, Any]:
+        """Draw the terms' scales and effects from their priors, and n where it has one."""
+        setting: fits.Setting = run.read
+        problem = setting.problem
+        tau = np.abs(rng.normal(0.0, problem.scales, (run.draws, problem.scales.size)))
+        own = np.append(tau, np.ones((run.draws, 1)), axis=1)[:, problem.owners]
+        sd = np.where(problem.owners >= 0, own, problem.sd)
+        u = problem.mean + sd * rng.standard_normal(sd.shape)
+        drawn = {"u": u, "tau": tau, **problem.sizes_from_prior(run.draws, rng)}
+        each = {name: values[None] for name, values in drawn.items()}
+        made = self._named(run, Draws(each, {}, "prior", {}))
+        return {name: values[0] for name, values in made.posterior.items()}
+
     def pointwise(self, parts: Sequence[Part], values: Mapping[str, Any]) -> Any:
         """Compute the log law of each cell's outputs, or of all; see `log_linear.pointwise`.
 

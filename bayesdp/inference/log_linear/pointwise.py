@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,6 +89,6 @@ def _cell(part: Part) -> Cell:
     marginals = view_of(part.mechanism, MarginalsView)
     if marginals is not None:
         return marginals.count
-    noise = view_of(part.mechanism, NoiseView)
-    assert noise is not None  # the setting was read from it
-    return noise.cell
+    noise: Any = view_of(part.mechanism, NoiseView)  # from which the setting was read
+    cell: Cell = noise.cell
+    return cell

@@ -190,6 +190,17 @@ class LinearRegressionModel(Model):
         how = BRIDGE.format("the parameters are integrated out, the rest is the latent moments")
         return moved(integral, given.log_constant), how, f"the moments of {read}"
 
+    def from_prior(self, run: Run, rng: np.random.Generator) -> dict[str, Any]:
+        """Draw coefficients and sigma from their priors, and n where it isn't known."""
+        given: Read = run.read
+        columns, hidden = given.hidden.columns, given.hidden
+        none = (np.zeros(run.draws), np.zeros((run.draws, columns)))
+        made = given.coefficients(*none, np.zeros((run.draws, 0, columns)), rng)
+        if hidden.first < hidden.last:
+            sizes: Any = rng.integers(hidden.first, hidden.last, run.draws, endpoint=True)
+            made["n"] = sizes
+        return made
+
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that explains the outputs."""
         given: Read = self.read(release) if read is None else read

@@ -34,7 +34,7 @@ from bayesdp.inference.predictive_statistics import Rng, Statistic, Theta
 from bayesdp.inference.regression.logistic_answers import chances_at, public_records
 from bayesdp.inference.regression.logistic_design import split
 from bayesdp.inference.regression.logistic_fit import chosen, naive_setting, obstacle, sampled
-from bayesdp.inference.regression.logistic_problem import Setting
+from bayesdp.inference.regression.logistic_problem import Setting, prior_of
 from bayesdp.inference.regression.logistic_programs import data_of
 from bayesdp.inference.regression.logistic_release import is_of_binary, setting_of
 from bayesdp.inference.several import Releases
@@ -159,6 +159,12 @@ class LogisticRegressionModel(Model):
     def kept(self, run: Run) -> Sequence[str]:
         """Names of the programs' parameters that a fit draws, with the coordinates "u"."""
         return [*self.variables, "u"]
+
+    def from_prior(self, run: Run, rng: np.random.Generator) -> dict[str, Any]:
+        """Draw coefficients from their priors, and n where it has one."""
+        design, problem = run.read.design, run.read.problem
+        u = rng.normal(*prior_of(self, design), size=(run.draws, len(design.labels)))
+        return {"beta": u @ design.shown.T, **problem.sizes_from_prior(run.draws, rng)}
 
     def pointwise(self, parts: Sequence[Part], values: Mapping[str, Any]) -> Any:
         """Compute the log law of each record's answers at draws of beta, shape (draws, records).
