@@ -341,7 +341,9 @@ class Model:
     def stan_code(self) -> str:
         """Read the complete text of the model's Stan program, its `#include` lines resolved.
 
-        It is the program that `fit(..., engine="stan")` samples; `stan_data` is its data.
+        It is the program that `fit(..., engine="stan")` samples; `stan_data` is its data. Where
+        units are independent given the parameters it generates their `log_lik`. Of the mechanism it
+        has the law at the released outputs alone: new outputs are `bdp.posterior_predictive`'s.
 
         Raises
         ------
