@@ -287,10 +287,53 @@ def test_arviz_takes_it(name: str, unit: str, fits: Fits):
     assert waic.n_data_points == units
 
 
-def test_models_are_compared_and_plotted(fits: Fits):
+@pytest.mark.filterwarnings("ignore:Passing a dict:DeprecationWarning")  # ArviZ's, in Matplotlib
+@pytest.mark.parametrize("name", list(CASES))
+def test_fits_are_plotted(name: str, fits: Fits):
     az = import_arviz()
     import matplotlib.pyplot as plt
 
+    model, release, idata = fits[name]
+    az.plot_trace(idata)
+    predicted = bdp.posterior_predictive(model, idata, release, draws=30, seed=1)
+    assert predicted.posterior_predictive["outputs"].dims[2:] == (
+        predicted.observed_data["outputs"].dims
+    )
+    az.plot_ppc(predicted, num_pp_samples=10)
+    plt.close("all")
+    tree = idata.to_datatree()  # of ArviZ's successor
+    assert tree["posterior"].sizes["draw"] == 1000
+    assert tree.attrs["verdict"] == idata.attrs["verdict"]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
+@pytest.mark.filterwarnings("ignore:Passing a dict:DeprecationWarning")  # ArviZ's, in Matplotlib
+@pytest.mark.parametrize("family", ["linear_regression", "beta_model", "ergm"])
+def test_fits_without_outputs_to_leave_out_are_plotted(family: str):
+    az = import_arviz()
+    import matplotlib.pyplot as plt
+
+    if family == "linear_regression":
+        x = np.random.default_rng(1).uniform(size=(60, 2))
+        made = bdp.synthesizers.NoisyMomentsSynthesizer({"x": (0, 1), "y": (0, 1)}, epsilon=4.0)
+        model: Any = bdp.LinearRegressionModel("y")
+        release = made.release(x)
+    else:
+        graph = bdp.networks.Network(5, [(0, 1), (0, 2), (0, 3), (1, 2)])
+        models = {"beta_model": bdp.models.NetworkBetaModel, "ergm": bdp.models.ERGMModel}
+        model = models[family](*(["edges"] if family == "ergm" else []))
+        release = bdp.synthesizers.EdgeFlipSynthesizer(3.0).release(graph)
+    idata = model.fit(release, draws=50, chains=2, warmup=50, seed=1)
+    az.plot_trace(idata)
+    az.plot_forest(idata)
+    plt.close("all")
+    with pytest.raises(InvalidInput, match="no likelihood of its parameters alone"):
+        bdp.evaluate.log_likelihood(model, idata, release)
+
+
+def test_models_are_compared(fits: Fits):
+    az = import_arviz()
     found = {}
     for name in ("binomial", "hierarchical_binomial"):
         model, release, idata = fits[name]
@@ -298,9 +341,6 @@ def test_models_are_compared_and_plotted(fits: Fits):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         table = az.compare(found, ic="loo")
-        for name in CASES:
-            az.plot_trace(fits[name][2])
-        plt.close("all")
     assert set(table.index) == {*found}
     assert bool(np.isfinite(table["elpd_loo"]).all())
 
