@@ -64,6 +64,7 @@ SETTINGS: Mapping[str, Mapping[str, Callable[[str, Any], Any]]] = {
         "inits": check_starts,
         "thin": check_at_least_one,
         "parallel_chains": check_at_least_one,
+        "threads_per_chain": check_at_least_one,
     },
 }
 """Checks of each engine's settings; `pymc.sampling.sample` and `stan.sampling.sample` say what they

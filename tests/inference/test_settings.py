@@ -102,7 +102,7 @@ def test_stan_samples_as_it_is_told(fit: Any, charest_release: bdp.Release) -> N
     assert p[0, 0] < 0.2 < 0.6 < p[1, 0]
     same = fit("stan", inits=starts[0], **few).posterior["p"].to_numpy()
     assert (same < 0.2).all()
-    for setting in ({"metric": "dense_e"}, {"parallel_chains": 1}):
+    for setting in ({"metric": "dense_e"}, {"parallel_chains": 1}, {"threads_per_chain": 2}):
         with pytest.raises(InvalidInput, match=f"{next(iter(setting))} is a setting of CmdStan's"):
             fit("stan", **setting)
 
@@ -125,6 +125,7 @@ def test_stan_samples_as_it_is_told(fit: Any, charest_release: bdp.Release) -> N
         ("stan", {"inits": [{"p": [0.2]}]}, "inits has 1 mappings for 4 chains"),
         ("stan", {"metric": "euclidean"}, "metric is 'euclidean'; it must be one of"),
         ("stan", {"thin": 0}, "thin is 0"),
+        ("stan", {"threads_per_chain": 0}, "threads_per_chain is 0"),
     ],
 )
 def test_what_is_refused(fit: Any, engine: str, given: dict[str, Any], said: str) -> None:

@@ -46,17 +46,19 @@ class Density:
         """Compute the log density's gradient."""
         return np.asarray(self.with_gradient(x)[1], dtype=np.float64)
 
-    def climb(self, start: Floats, history: int, seen: Callable[[Floats], Any]) -> Floats:
+    def climb(self, start: Floats, history: int, seen: Callable[[Any], None]) -> Floats:
         """Climb to a mode by L-BFGS, which calls `seen` with every point on the way."""
 
-        def downhill(x: Any) -> tuple[float, Floats]:
+        minimize: Any = optimize.minimize  # whose stubs know no gradient of this type
+
+        def downhill(x: Floats) -> tuple[float, Floats]:
             value, slope = self.with_gradient(x)
             if not (np.isfinite(value) and np.isfinite(slope).all()):
                 return _REFUSED, np.zeros_like(x)
             return -float(value), -np.asarray(slope)
 
         limits = {"maxcor": history, "maxiter": 1000, "ftol": 1e-13, "gtol": 1e-8}
-        found = optimize.minimize(
+        found = minimize(
             downhill, start, jac=True, method="L-BFGS-B", callback=seen, options=limits
         )
         return np.asarray(found.x, dtype=np.float64)
