@@ -79,6 +79,22 @@ def _where(bad: int, size: int, of: str) -> str:
     return f" in {bad} of {size} {of}" if size > 1 else ""
 
 
+def problems_of_weights(k: float, ess: float) -> list[str]:
+    """List reasons to doubt draws weighted by importance, in words; a NaN counts as a failure.
+
+    Parameters
+    ----------
+    k : float
+        The Pareto k of the weights.
+    ess : float
+        Independent draws that the weighted are worth.
+    """
+    bad = f"Pareto k is {k:.2f}, above {LARGEST_K}: weights don't correct this approximation"
+    few = f"its weighted draws are worth only {ess:.0f} independent ones"
+    checks = ((bad, k <= LARGEST_K), (few, ess >= SMALLEST_ESS))
+    return [problem for problem, passed in checks if not passed]
+
+
 def verdict_on_approximation(drawn: Draws, stacklevel: int) -> str:
     """Say whether an approximation's weighted draws can be relied on.
 

@@ -256,8 +256,7 @@ class Model:
         sizes = self._sizes(draws, chains, warmup, seed)
         settings = self._settings(options)
         more = self._options("fit", options, self.options)
-        approximate = APPROXIMATE if "pymc" in self.engines else ()
-        if engine not in (known := ("auto", *self.engines, *approximate)):
+        if engine not in (known := ("auto", *self.engines, *self.approximations())):
             names = [repr(name) for name in known]
             raise InvalidInput(
                 f"engine is {quoted(engine)}; it must be {', '.join(names[:-1])} or {names[-1]}"
@@ -302,6 +301,11 @@ class Model:
         read = self.read_naive(release)
         run = Run(release, read, NAIVE, self.naive_reason, **sizes, progress=progress, options=more)
         return self.result(run, self.naive(run))
+
+    @classmethod
+    def approximations(cls) -> tuple[str, ...]:
+        """Return the approximate engines, which take the place of NUTS where "pymc" samples."""
+        return APPROXIMATE if "pymc" in cls.engines else ()
 
     @classmethod
     def reads(cls, mechanism: Any) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from bayesdp.engines.convergence import LARGEST_K, SMALLEST_ESS
+from bayesdp.engines.convergence import problems_of_weights
 from bayesdp.engines.draws import Draws, import_arviz
 from bayesdp.engines.pymc.density import Floats, density_of
 from bayesdp.engines.pymc.laplace import laplace
@@ -65,9 +65,9 @@ def approximate(
     rng = np.random.default_rng(seed)
     density = density_of(model, variables, int(rng.integers(2**32)))
     if engine == "laplace":
-        mixture, doubt = laplace(density, chains, rng)
+        mixture, doubts = laplace(density, chains, rng)
     else:
-        mixture, doubt = pathfinder(density, chains, rng), ""
+        mixture, doubts = pathfinder(density, chains, rng), []
     if mixture is None:
         raise EngineFailed(
             f"{engine} finds no mode at which the posterior curves down in all directions; take "
@@ -97,7 +97,7 @@ def approximate(
         },
         engine=engine,
         versions={"pymc": pymc.__version__, "numba": numba.__version__},
-        doubts=tuple(_doubts(k, ess, doubt)),
+        doubts=(*problems_of_weights(k, ess), *doubts),
         told={"pareto_k": f"{k:.3g}", "importance_ess": f"{ess:.0f}"},
     )
 
@@ -116,13 +116,3 @@ def _resampled(weights: Floats, size: int, rng: np.random.Generator) -> Any:
     levels = (rng.random() + np.arange(size)) / size
     chosen = np.searchsorted(np.cumsum(weights), levels)
     return rng.permutation(np.minimum(chosen, weights.size - 1))
-
-
-def _doubts(k: float, ess: float, doubt: str) -> Sequence[str]:
-    bad = f"Pareto k is {k:.2f}, above {LARGEST_K}: weights don't correct this approximation"
-    few = f"its weighted draws are worth only {ess:.0f} independent ones"
-    return [
-        *([] if k <= LARGEST_K else [bad]),
-        *([] if ess >= SMALLEST_ESS else [few]),
-        *([doubt] if doubt else []),
-    ]

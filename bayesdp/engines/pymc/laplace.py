@@ -13,7 +13,9 @@ _SCATTER = 2.0
 _STEP = np.finfo(float).eps ** (1 / 3)
 
 
-def laplace(density: Density, starts: int, rng: np.random.Generator) -> tuple[Mixture | None, str]:
+def laplace(
+    density: Density, starts: int, rng: np.random.Generator
+) -> tuple[Mixture | None, list[str]]:
     """Approximate a posterior by the normal at the highest mode that is found.
 
     Parameters
@@ -25,7 +27,7 @@ def laplace(density: Density, starts: int, rng: np.random.Generator) -> tuple[Mi
 
     Returns
     -------
-    tuple of Mixture or None, and str
+    tuple of Mixture or None, and list of str
         The normal, with the mode's Hessian as its precision, and a doubt if other climbs ended at
         other modes. None if the density doesn't curve down in all directions at the highest point
         found, as where noise with a kink has its mode there.
@@ -36,12 +38,12 @@ def laplace(density: Density, starts: int, rng: np.random.Generator) -> tuple[Mi
     try:
         lower = np.linalg.cholesky(-_hessian(density, mode))
     except np.linalg.LinAlgError:
-        return None, ""
+        return None, []
     away = [float(np.linalg.norm(lower.T @ (x - mode))) for x in ends]  # in standard deviations
     other = sum(distance > 1 for distance in away)
-    doubt = f"{other} of {starts} climbs didn't end at the highest mode" if other else ""
+    doubts = [f"{other} of {starts} climbs didn't end at the highest mode"] if other else []
     root = linalg.solve_triangular(lower, np.eye(mode.size), lower=True).T
-    return Mixture([Normal(mode, np.linalg.cholesky(root @ root.T))]), doubt
+    return Mixture([Normal(mode, np.linalg.cholesky(root @ root.T))]), doubts
 
 
 def _hessian(density: Density, x: Floats) -> Floats:

@@ -127,12 +127,6 @@ def sample(
         )
     if initvals is not None:
         check_parameters("initvals", initvals, [str(free.name) for free in model.free_RVs])
-    if sampler in APPROXIMATE:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return approximate(
-                model, sampler, variables=variables, draws=draws, chains=chains, seed=seed
-            )
     run = _Run(
         model, sampler, list(variables), draws, chains, warmup, seed, wanted(progress),
         target_accept, max_treedepth, metric, initvals, cores,
@@ -140,7 +134,12 @@ def sample(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
+            if sampler in APPROXIMATE:
+                sizes = {"draws": draws, "chains": chains, "seed": seed}
+                return approximate(model, sampler, variables=variables, **sizes)
             idata, versions = _SAMPLERS[sampler](run)
+        except EngineFailed:
+            raise
         except (
             RuntimeError, ValueError, NotImplementedError, pymc.exceptions.SamplingError,
         ) as error:  # fmt: skip
