@@ -67,8 +67,8 @@ def sampling_of(idata: Any, draws: NDArray[np.float64]) -> list[Sampling]:
     engine, each = attribute(idata, "engine"), np.moveaxis(draws, -1, 0)
     if engine not in (*INDEPENDENT, *APPROXIMATE):
         return [sampling_of_chains(x) for x in each]
-    worth = float(attribute(idata, "importance_ess")) if engine in APPROXIMATE else each[0].size
-    return [Sampling(float(x.std()) / math.sqrt(worth)) for x in each]
+    worth = float(attribute(idata, "importance_ess")) if engine in APPROXIMATE else math.inf
+    return [Sampling(float(x.std()) / math.sqrt(min(worth, x.size))) for x in each]
 
 
 def computation_of(idata: Any, sampling: Sequence[Sampling], *, of: str = "groups") -> Computation:

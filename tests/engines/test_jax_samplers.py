@@ -49,15 +49,15 @@ def test_draws_are_double_and_of_the_seed(
     def drawn(seed: int, cores: int | None = None) -> np.ndarray[Any, Any]:
         options = {"draws": 400, "warmup": 400, "chains": 2, "seed": seed, "cores": cores}
         found = pymc.sample(model, variables=["x"], sampler=sampler, **options)  # type: ignore[arg-type]
-        return found.posterior["x"]
+        assert found.posterior["x"].dtype == np.float64
+        return found.posterior["x"] - 1e8
 
-    x = drawn(1)
-    assert x.dtype == np.float64
-    assert abs(x.mean() - 1e8) < TAIL * az.mcse(x)
-    assert abs(x.std() - 1) < 0.3
+    x, other = drawn(1), drawn(2, cores=1)
+    for each in (x, other):
+        assert abs(each.mean()) < TAIL * az.mcse(each)
+        assert abs((each**2).mean() - 1) < TAIL * az.mcse(each**2)
     assert np.array_equal(x, drawn(1))
-    assert not np.array_equal(x, drawn(2))
-    assert abs(drawn(1, cores=1).mean() - 1e8) < TAIL * az.mcse(x)
+    assert not np.array_equal(x, other)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -70,13 +70,13 @@ def test_models_agree_with_their_own_engines() -> None:
         counts = {"a": bdp.Count(20, 50), "b": bdp.Count(70, 80), "c": bdp.Count(0, 30)}
         groups = bdp.BetaBinomialSynthesizer(epsilon=3.0, copies=2).release(counts)
     cases = [
-        (bdp.GaussianModel(sd=1.0), mean, "numpyro", "exact"),
-        (bdp.models.HierarchicalBinomialModel(), groups, "blackjax", "marginal"),
+        (bdp.GaussianModel(sd=1.0), mean, "blackjax", "exact"),
+        (bdp.models.HierarchicalBinomialModel(), groups, "numpyro", "marginal"),
     ]
     for model, release, sampler, own in cases:
         ours = model.fit(release, engine=own, seed=1).posterior
         theirs = model.fit(
-            release, engine="pymc", sampler=sampler, target_accept=0.95, draws=1500, seed=1
+            release, engine="pymc", sampler=sampler, draws=500, warmup=500, chains=2, seed=1
         ).posterior
         for name in theirs:
             a, b = theirs[name], ours[name]
@@ -113,10 +113,10 @@ def test_samplers_start_and_are_threaded_as_told(monkeypatch: pytest.MonkeyPatch
 
 def test_a_model_that_jax_does_not_compile_names_the_samplers_that_do() -> None:
     pm = pymc.import_pymc()
+    import pytensor
     import pytensor.tensor as pt
-    from pytensor.compile.ops import as_op
 
-    @as_op(itypes=[pt.dscalar], otypes=[pt.dscalar])
+    @pytensor.wrap_py([pt.dscalar], [pt.dscalar])
     def own(x: Any) -> Any:
         return x
 

@@ -70,8 +70,8 @@ def approximate(
         mixture, doubts = pathfinder(density, chains, rng), []
     if mixture is None:
         raise EngineFailed(
-            f"{engine} finds no mode at which the posterior curves down in all directions; take "
-            "NUTS: engine='pymc'"
+            f"{engine} finds no point at which the posterior curves down in all directions, as it "
+            "does at a mode without a kink; take NUTS: engine='pymc'"
         )
     x = mixture.draw(max(draws * chains, _FEWEST), rng)
     proposed, target = mixture.log_density(x), density.log_densities(x)

@@ -135,8 +135,9 @@ def sample(
         warnings.simplefilter("ignore")
         try:
             if sampler in APPROXIMATE:
-                sizes = {"draws": draws, "chains": chains, "seed": seed}
-                return approximate(model, sampler, variables=variables, **sizes)
+                return approximate(
+                    model, sampler, variables=variables, draws=draws, chains=chains, seed=seed
+                )
             idata, versions = _SAMPLERS[sampler](run)
         except EngineFailed:
             raise
