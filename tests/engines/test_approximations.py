@@ -9,7 +9,7 @@ import pytest
 
 from bayesdp.engines.convergence import verdict_on_approximation
 from bayesdp.engines.draws import APPROXIMATE, Draws
-from bayesdp.engines.pymc import approximations
+from bayesdp.engines.pymc import approximations, pathfinder
 from bayesdp.engines.pymc import sampling as pymc
 from bayesdp.errors import EngineFailed
 
@@ -92,6 +92,20 @@ def test_no_mode_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(approximations, "pathfinder", lambda *_: None)
     with pytest.raises(EngineFailed, match=r"pathfinder finds no point.*take NUTS: engine='pymc'"):
         drawn(model, "pathfinder", "x")
+
+
+def test_steps_estimate_the_inverse_hessian() -> None:
+    """The diagonal is that of the BFGS update of a scaled diagonal; H takes each z back to its s."""
+    rng = np.random.default_rng(1)
+    precision = np.linalg.inv(COVARIANCE)
+    alpha, pairs = np.array([0.5, 4.0]), []
+    for s in rng.normal(size=(2, 2)):
+        z = precision @ s
+        b = np.diag((z @ (alpha * z)) / (z @ s) / alpha)
+        updated = b - np.outer(b @ s, b @ s) / (s @ b @ s) + np.outer(z, z) / (z @ s)
+        assert np.allclose(pathfinder._updated(alpha, s, z), 1 / np.diag(updated))
+        pairs.append((s, z))
+        assert np.allclose(pathfinder._inverse_hessian(alpha, pairs) @ z, s)
 
 
 def test_weights_tell_the_shape_of_their_tail() -> None:

@@ -12,6 +12,7 @@ import pytest
 import bayesdp as bdp
 from bayesdp import cli
 from bayesdp.errors import InvalidInput
+from bayesdp.report.html import write_report
 
 TAIL = 5.2  # standard errors: 1e-7 of false alarms
 REPLACE = bdp.Neighbours.REPLACE_ONE
@@ -58,7 +59,7 @@ def test_a_proportion_s_posterior_is_exact(engine: str, charest_release: bdp.Rel
 
 
 @pytest.mark.slow
-def test_means_and_groups_agree_with_their_own_engines() -> None:
+def test_means_and_groups_agree_with_their_own_engines(tmp_path: Path) -> None:
     for model, release, names in (
         (bdp.GaussianModel(sd=1.0), noisy_mean(), ["mu"]),
         (bdp.models.HierarchicalBinomialModel(), counted_groups(), ["p", "mean"]),
@@ -69,6 +70,8 @@ def test_means_and_groups_agree_with_their_own_engines() -> None:
         assert near.posterior.sizes == own.posterior.sizes
         assert all(near.posterior[v].dims == own.posterior[v].dims for v in names)
         agree(near, own, *names)
+        page = write_report(near, release, tmp_path / model.family).read_text()
+        assert "An approximation that its weights correct." in page
 
 
 def test_what_is_refused(charest_release: bdp.Release) -> None:
