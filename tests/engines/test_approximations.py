@@ -95,7 +95,7 @@ def test_no_mode_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_steps_estimate_the_inverse_hessian() -> None:
-    """The diagonal is that of the BFGS update of a scaled diagonal; H takes each z back to its s."""
+    """The diagonal is that of the BFGS update of a scaled one; H takes each z back to its s."""
     rng = np.random.default_rng(1)
     precision = np.linalg.inv(COVARIANCE)
     alpha, pairs = np.array([0.5, 4.0]), []
