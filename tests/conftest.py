@@ -120,6 +120,14 @@ def grouped_release() -> bdp.Release:
         return bdp.BetaBinomialSynthesizer(epsilon=3.0, copies=2).release(counts)
 
 
+def require_jax() -> None:
+    """Skip, or fail in CI, unless NumPyro and BlackJAX are installed."""
+    import importlib.util
+
+    if not all(importlib.util.find_spec(name) for name in ("jax", "numpyro", "blackjax")):
+        missing("JAX with NumPyro and BlackJAX", 'pip install "bayesdp[jax]"')
+
+
 def require_pystan() -> None:
     """Skip, or fail in CI, unless PyStan can compile here."""
     import importlib.util

@@ -41,6 +41,8 @@ def models(
     cls = model_named(name)
     _show(name, cls, fields_of(cls))
     typer.echo(f"engines: {', '.join(cls.engines)}")
+    if approximate := cls.approximations():
+        typer.echo(f"approximate engines: {', '.join(approximate)}")
     for engine, settings in known_settings(cls.engines).items():
         typer.echo(f"settings of a fit by {engine}: {', '.join(settings)}")
 

@@ -44,7 +44,10 @@ def fit(
     ] = None,
     engine: Annotated[
         str | None,
-        typer.Option(help="Engine: auto, or one of the model's, such as exact, pymc or stan."),
+        typer.Option(
+            help="Engine: auto, or one of the model's, such as exact, pymc or stan; "
+            "pathfinder or laplace for an approximation."
+        ),
     ] = None,
     draws: Annotated[int | None, typer.Option(help="Draws per chain.")] = None,
     chains: Annotated[int | None, typer.Option(help="Number of chains; default: 4.")] = None,

@@ -1,4 +1,4 @@
-"""Convergence diagnostics: did Markov chains sample a posterior well enough to use it?"""
+"""Diagnostics of draws: did Markov chains, or an approximation, give the posterior?"""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.engines.draws import Draws, import_arviz
+from bayesdp.engines.draws import APPROXIMATE, Draws, import_arviz
 
 LARGEST_RHAT = 1.01
 SMALLEST_ESS = 400
+LARGEST_K = 0.7  # Vehtari et al. (2024), for 2,200 draws or more
 _NUTS = ("pymc", "stan")
 
 
@@ -78,6 +79,46 @@ def _where(bad: int, size: int, of: str) -> str:
     return f" in {bad} of {size} {of}" if size > 1 else ""
 
 
+def problems_of_weights(k: float, ess: float) -> list[str]:
+    """List reasons to doubt draws weighted by importance, in words; a NaN counts as a failure.
+
+    Parameters
+    ----------
+    k : float
+        The Pareto k of the weights.
+    ess : float
+        Independent draws that the weighted are worth.
+    """
+    bad = f"Pareto k is {k:.2f}, above {LARGEST_K}: weights don't correct this approximation"
+    few = f"its weighted draws are worth only {ess:.0f} independent ones"
+    checks = ((bad, k <= LARGEST_K), (few, ess >= SMALLEST_ESS))
+    return [problem for problem, passed in checks if not passed]
+
+
+def verdict_on_approximation(drawn: Draws, stacklevel: int) -> str:
+    """Say whether an approximation's weighted draws can be relied on.
+
+    Warns
+    -----
+    UserWarning
+        If there is a reason to doubt them, which says to take NUTS.
+    """
+    named = f"approximate draws ({drawn.engine})"
+    if not drawn.doubts:
+        return (
+            f"{named}, weighted by importance: Pareto k is {drawn.told['pareto_k']}, not above "
+            f"{LARGEST_K}; a region that none of them is near would not show"
+        )
+    found = "; ".join(drawn.doubts)
+    warnings.warn(
+        f"this approximation ({drawn.engine}) can't be relied on: {found}. Take NUTS: "
+        "engine='pymc'",
+        UserWarning,
+        stacklevel=stacklevel + 1,
+    )
+    return f"{named}: {found}"
+
+
 def verdict(drawn: Draws, variables: Sequence[str], *, of: str, also: Sequence[str] = ()) -> str:
     """Say whether Markov chains can be relied on, in words a reader can act on.
 
@@ -96,6 +137,8 @@ def verdict(drawn: Draws, variables: Sequence[str], *, of: str, also: Sequence[s
     UserWarning
         If there is a reason to doubt the draws, with what to do.
     """
+    if drawn.engine in APPROXIMATE:
+        return verdict_on_approximation(drawn, 4)
     columns = [np.asarray(drawn.posterior[name]) for name in variables]
     flat = np.concatenate([x.reshape(*x.shape[:2], -1) for x in columns], axis=-1)
     each = [sampling_of_chains(flat[..., k]) for k in range(flat.shape[-1])]

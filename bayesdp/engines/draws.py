@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     import arviz as az
 
 
+APPROXIMATE = ("pathfinder", "laplace")
+"""Engines that approximate the posterior which "pymc" samples."""
+
+
 @dataclass(frozen=True)
 class Draws:
     """Posterior draws, before they have names for their dimensions.
@@ -27,7 +31,7 @@ class Draws:
         ArviZ's names (`lp`, `diverging`, `energy`, `tree_depth`, `n_steps`,
         `acceptance_rate`, `step_size`), shape (chains, draws).
     engine : str
-        The engine that ran: "exact", "pymc" or "stan".
+        The engine that ran: "exact", "pymc" or "stan", for example.
     versions : mapping of str to str
         Versions of the software that drew them.
     doubts : tuple of str

@@ -8,7 +8,7 @@ from typing import Any
 from bayesdp.checks import check_at_least_one, check_numbers, check_one_of, check_share
 from bayesdp.errors import InvalidInput, kind_of, quoted
 
-SAMPLERS = ("nutpie", "pymc")
+SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax")
 ADAPTED = ("diag", "low_rank")
 METRICS = ("diag_e", "dense_e", "unit_e")
 
@@ -64,6 +64,7 @@ SETTINGS: Mapping[str, Mapping[str, Callable[[str, Any], Any]]] = {
         "inits": check_starts,
         "thin": check_at_least_one,
         "parallel_chains": check_at_least_one,
+        "threads_per_chain": check_at_least_one,
     },
 }
 """Checks of each engine's settings; `pymc.sampling.sample` and `stan.sampling.sample` say what they

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from bayesdp.core.fields import check_declared
 from bayesdp.core.views import View, view_of
-from bayesdp.engines.draws import Draws, check_sampling
+from bayesdp.engines.draws import APPROXIMATE, Draws, check_sampling
 from bayesdp.engines.settings import check_settings, known_settings
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.conflict import Noise
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 NAIVE = "naive"
 """What a run's engine is called where it takes what was released for real data."""
 _NAIVE = "a naive posterior, which leaves the randomisation out; of its draws: "
+
+_APPROXIMATE = "asked for: an approximation of the posterior"
 
 Option = tuple[Any, Callable[[str, Any], Any] | None]
 """The default of an argument that a model's `fit` has beside the usual ones, and its check."""
@@ -54,6 +56,8 @@ class Run:
         The model's own options, `Model.options`.
     settings : mapping of str to object
         The engine's settings, those that were given (`bayesdp.engines.settings`).
+    approximation : str or None
+        The approximate engine, if one is to take the place of NUTS in the engine "pymc".
     """
 
     release: Any
@@ -67,6 +71,7 @@ class Run:
     progress: bool | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    approximation: str | None = None
 
     @property
     def independent(self) -> dict[str, Any]:
@@ -82,7 +87,8 @@ class Run:
     @property
     def chained(self) -> dict[str, Any]:
         """Arguments of an engine of chains, which need a warmup and may have settings."""
-        return {**self.independent, "warmup": self.warmup, **self.settings}
+        taken = {"sampler": self.approximation} if self.approximation else self.settings
+        return {**self.independent, "warmup": self.warmup, **taken}
 
     @property
     def told(self) -> dict[str, str]:
@@ -168,7 +174,10 @@ class Model:
             of the same records.
         engine : str
             One of the model's `engines`, or "auto", which takes the best one possible. All of them
-            draw from the same posterior.
+            draw from the same posterior. Where "pymc" is one of them, "pathfinder" or "laplace"
+            approximates what it samples, as a look ahead: draws of normals are weighted by
+            importance and resampled, and attrs["pareto_k"] above 0.7 says that the approximation
+            is bad. They take no warmup and no settings, and "auto" never takes them.
         draws, chains : int
             Number of draws that each chain keeps, by default `usual[0]`, and number of chains. The
             exact engine's draws are all independent.
@@ -181,10 +190,11 @@ class Model:
             own progress at once; None: only if standard error is a terminal.
         **options
             The model's own options, where it has any: its docstring lists them. And settings of
-            the engine that draws. "pymc": `sampler` ("nutpie" or "pymc"), `target_accept`,
-            `max_treedepth`, `metric`, `initvals`, `cores`. "stan": `adapt_delta`, `max_treedepth`,
-            `metric`, `inits`, `thin`, `parallel_chains`; `draws` are those kept after thinning. See
-            `bayesdp.engines.pymc.sampling.sample` and `bayesdp.engines.stan.sampling.sample`.
+            the engine that draws. "pymc": `sampler` ("nutpie", "pymc", "numpyro" or "blackjax"),
+            `target_accept`, `max_treedepth`, `metric`, `initvals`, `cores`. "stan": `adapt_delta`,
+            `max_treedepth`, `metric`, `inits`, `thin`, `parallel_chains`, `threads_per_chain`;
+            `draws` are those kept after thinning. See `bayesdp.engines.pymc.sampling.sample` and
+            `bayesdp.engines.stan.sampling.sample`.
 
         Returns
         -------
@@ -207,16 +217,21 @@ class Model:
         Warns
         -----
         UserWarning
-            If chains haven't mixed, or noise hardly explains the outputs.
+            If chains haven't mixed, an approximation isn't good, or noise hardly explains the
+            outputs.
         """
         arguments = {"draws": draws, "chains": chains, "warmup": warmup, "seed": seed, **options}
         sizes, settings, more = self.check_fit(engine=engine, **arguments)
         read = self.read(release)
-        chosen, reason = self.chosen(engine, read)
-        given = check_settings(chosen, settings)
+        if engine in APPROXIMATE:
+            chosen, reason, approximation = self._approximated(engine, read), _APPROXIMATE, engine
+        else:
+            (chosen, reason), approximation = self.chosen(engine, read), None
+        given = check_settings(approximation or chosen, settings)
         run = Run(
-            release, read, chosen, reason, **sizes, progress=progress, options=more, settings=given
-        )
+            release, read, chosen, reason, **sizes, progress=progress, options=more,
+            settings=given, approximation=approximation,
+        )  # fmt: skip
         return self.result(run, self.sample(run), self.noises(release, read))
 
     def check_fit(
@@ -250,8 +265,8 @@ class Model:
         sizes = self._sizes(draws, chains, warmup, seed)
         settings = self._settings(options)
         more = self._options("fit", options, self.options)
-        if engine not in ("auto", *self.engines):
-            names = [repr(name) for name in ("auto", *self.engines)]
+        if engine not in (known := ("auto", *self.engines, *self.approximations())):
+            names = [repr(name) for name in known]
             raise InvalidInput(
                 f"engine is {quoted(engine)}; it must be {', '.join(names[:-1])} or {names[-1]}"
             )
@@ -297,6 +312,11 @@ class Model:
         return self.result(run, self.naive(run))
 
     @classmethod
+    def approximations(cls) -> tuple[str, ...]:
+        """Return the approximate engines, which take the place of NUTS where "pymc" samples."""
+        return APPROXIMATE if "pymc" in cls.engines else ()
+
+    @classmethod
     def reads(cls, mechanism: Any) -> bool:
         """Return True if the model has the law of this mechanism's outputs."""
         return any(view_of(mechanism, kind) is not None for kind in cls.views)
@@ -317,6 +337,16 @@ class Model:
     def chosen(self, engine: str, read: Any) -> tuple[str, str]:
         """Return the engine and why it is chosen; raise InvalidInput if `engine` is impossible."""
         return (self.engines[0], self.reason) if engine == "auto" else (engine, "asked for")
+
+    def _approximated(self, approximation: str, read: Any) -> str:
+        """The engine that this one approximates, or InvalidInput where it can't sample."""
+        try:
+            return self.chosen("pymc", read)[0]
+        except InvalidInput as error:
+            raise InvalidInput(
+                f"engine is {quoted(approximation)}, which approximates what engine='pymc' "
+                f"samples, and that can't be had: {error}"
+            ) from error
 
     @property
     def variables(self) -> Sequence[str]:

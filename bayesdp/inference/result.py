@@ -104,6 +104,7 @@ def _about(drawn: Draws, *releases: Release) -> dict[str, str]:
         "engine_versions": json.dumps(dict(drawn.versions)),
         "guarantee": "; ".join(str(release.guarantee) for release in releases),
         "release": " ".join(release.fingerprint for release in releases),
+        **drawn.told,
     }
 
 

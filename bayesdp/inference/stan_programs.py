@@ -54,8 +54,9 @@ def sample(
     coords, dims : mapping, optional
         Coordinates and the variables' dimensions, as in ArviZ.
     **settings
-        `adapt_delta`, `max_treedepth`, `metric`, `inits`, `thin` and `parallel_chains`, as for the
-        models' `fit(engine="stan")`.
+        `adapt_delta`, `max_treedepth`, `metric`, `inits`, `thin`, `parallel_chains` and
+        `threads_per_chain`, as for the models' `fit(engine="stan")`; the last is for a program with
+        `reduce_sum`.
 
     Returns
     -------

@@ -7,8 +7,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from bayesdp.engines.convergence import SMALLEST_ESS, Sampling, problems, sampling_of_chains
-from bayesdp.engines.draws import Draws
+from bayesdp.engines.convergence import (
+    SMALLEST_ESS,
+    Sampling,
+    problems,
+    sampling_of_chains,
+    verdict_on_approximation,
+)
+from bayesdp.engines.draws import APPROXIMATE, Draws
 from bayesdp.inference.conflict import Noise, warn_of_conflict
 
 INDEPENDENT = ("exact",)
@@ -29,11 +35,15 @@ def verdict_on(drawn: Draws, noises: Iterable[Noise] = ()) -> str:
     Warns
     -----
     UserWarning
-        If chains haven't mixed, or noise hardly explains what was released.
+        If chains haven't mixed, an approximation isn't good, or noise hardly explains what was
+        released.
     """
     conflict = warn_of_conflict(noises, 4)
     if drawn.engine in INDEPENDENT:
         return conflict or "independent draws from the exact posterior: nothing to diagnose"
+    if drawn.engine in APPROXIMATE:
+        found = verdict_on_approximation(drawn, 4)
+        return f"{found}; {conflict}" if conflict else found
     each = [
         sampling_of_chains(np.asarray(column))
         for draws in drawn.posterior.values()

@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.engines.convergence import Sampling, problems, sampling_of_chains
+from bayesdp.engines.convergence import (
+    Sampling,
+    problems,
+    problems_of_weights,
+    sampling_of_chains,
+)
+from bayesdp.engines.draws import APPROXIMATE
 from bayesdp.inference.verdict import HAMILTONIAN, INDEPENDENT
 from bayesdp.report.inputs import attribute
 
@@ -29,7 +35,9 @@ class Computation:
     chains, draws : int
         Number of chains, and of draws in each.
     independent : bool
-        Whether the draws are independent, so that there is nothing to diagnose.
+        Whether the draws are independent, so that there is no chain to diagnose.
+    pareto_k : float or None
+        Of an approximation's weights, how heavy their tail is.
     divergences : int or None
         Number of divergent transitions; None where they weren't recorded.
     problems : tuple of str
@@ -42,6 +50,7 @@ class Computation:
     chains: int
     draws: int
     independent: bool
+    pareto_k: float | None
     divergences: int | None
     problems: tuple[str, ...]
 
@@ -55,12 +64,11 @@ def sampling_of(idata: Any, draws: NDArray[np.float64]) -> list[Sampling]:
         A fit, whose attrs name the engine that ran.
     draws : ndarray, shape (chains, draws, numbers)
     """
-    one = _of_independent if attribute(idata, "engine") in INDEPENDENT else sampling_of_chains
-    return [one(draws[..., g]) for g in range(draws.shape[2])]
-
-
-def _of_independent(x: NDArray[np.float64]) -> Sampling:
-    return Sampling(float(x.std()) / math.sqrt(x.size))
+    engine, each = attribute(idata, "engine"), np.moveaxis(draws, -1, 0)
+    if engine not in (*INDEPENDENT, *APPROXIMATE):
+        return [sampling_of_chains(x) for x in each]
+    worth = float(attribute(idata, "importance_ess")) if engine in APPROXIMATE else math.inf
+    return [Sampling(float(x.std()) / math.sqrt(min(worth, x.size))) for x in each]
 
 
 def computation_of(idata: Any, sampling: Sequence[Sampling], *, of: str = "groups") -> Computation:
@@ -74,10 +82,16 @@ def computation_of(idata: Any, sampling: Sequence[Sampling], *, of: str = "group
     of : str
         The items that the numbers belong to, for example "groups".
     """
-    engine = attribute(idata, "engine")
+    engine, k = attribute(idata, "engine"), None
     stats = getattr(idata, "sample_stats", {})
     divergences = int(stats["diverging"].sum()) if "diverging" in stats else None
-    doubts = problems(sampling, divergences, of=of, nuts=engine in HAMILTONIAN)
+    if engine in APPROXIMATE:
+        k = float(attribute(idata, "pareto_k"))
+        doubts = problems_of_weights(k, float(attribute(idata, "importance_ess")))
+    elif engine in INDEPENDENT:
+        doubts = []
+    else:
+        doubts = list(problems(sampling, divergences, of=of, nuts=engine in HAMILTONIAN))
     return Computation(
         engine=engine,
         reason=attribute(idata, "engine_reason"),
@@ -87,7 +101,8 @@ def computation_of(idata: Any, sampling: Sequence[Sampling], *, of: str = "group
         ),
         chains=idata.posterior.sizes["chain"],
         draws=idata.posterior.sizes["draw"],
-        independent=engine in INDEPENDENT,
+        independent=engine in (*INDEPENDENT, *APPROXIMATE),
+        pareto_k=k,
         divergences=divergences,
-        problems=() if engine in INDEPENDENT else tuple(doubts),
+        problems=tuple(doubts),
     )

@@ -12,7 +12,7 @@ import jinja2
 import numpy as np
 
 from bayesdp._version import __version__
-from bayesdp.engines.convergence import LARGEST_RHAT, SMALLEST_ESS
+from bayesdp.engines.convergence import LARGEST_K, LARGEST_RHAT, SMALLEST_ESS
 from bayesdp.inference.exact_release import is_exact
 from bayesdp.privacy.guarantee import Strength
 from bayesdp.privacy.neighbours import Neighbours
@@ -168,6 +168,7 @@ def render_page(template: str, **content: Any) -> str:
         neighbours=NEIGHBOURS,
         strengths=STRENGTHS,
         largest_rhat=LARGEST_RHAT,
+        largest_k=LARGEST_K,
         smallest_ess=SMALLEST_ESS,
         **content,
     )

@@ -102,14 +102,22 @@ class FakeModel:
 
     compilations: ClassVar[list[Path]] = []
     calls: ClassVar[list[dict[str, Any]]] = []
+    options: ClassVar[list[dict[str, Any]]] = []
 
-    def __init__(self, *, stan_file: Path, exe_file: Path | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        stan_file: Path,
+        exe_file: Path | None = None,
+        cpp_options: dict[str, Any] | None = None,
+    ) -> None:
         logging.getLogger("cmdstanpy").error("must not be seen")
         assert "real latent_count_log_lik" in stan_file.read_text()
         if exe_file is None:
             exe_file = stan_file.with_name(f"binomial{stan_cmdstan._EXE}")
             exe_file.touch()
             self.compilations.append(exe_file)
+            self.options.append(cpp_options or {})
         assert exe_file.parent == stan_file.parent
         assert exe_file.exists()
 
@@ -136,6 +144,7 @@ def cmdstan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     FakeModel.compilations.clear()
     FakeModel.calls.clear()
+    FakeModel.options.clear()
     yield folder
     assert list((tmp_path / "temporary").iterdir()) == []
 
@@ -176,6 +185,8 @@ def test_the_arguments_reach_cmdstan() -> None:
     assert call == {
         "chains": CHAINS,
         "parallel_chains": min(CHAINS, os.cpu_count() or 1),
+        "threads_per_chain": None,
+        "force_one_process_per_chain": True,
         "iter_warmup": 7,
         "iter_sampling": DRAWS,
         "seed": 12,  # never 0, which CmdStan refuses
@@ -206,6 +217,19 @@ def test_a_program_is_compiled_once_per_cmdstan_and_its_options(cmdstan: Path) -
     draw()
     assert len(FakeModel.compilations) == 2
     assert not FakeModel.compilations[0].is_relative_to(Path(stan.__file__).parents[2])
+
+
+def test_a_program_with_threads_is_kept_beside_the_one_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 6)
+    for threads in (None, 4, 2, None):
+        draw(threads_per_chain=threads)
+    assert FakeModel.options == [{}, {"STAN_THREADS": True}]
+    asked = [(call["threads_per_chain"], call["parallel_chains"]) for call in FakeModel.calls]
+    assert asked == [(None, CHAINS), (4, 1), (2, CHAINS), (None, CHAINS)]
+    with pytest.raises(InvalidInput, match="threads_per_chain=0 must be an integer"):
+        draw(threads_per_chain=0)
 
 
 def test_cmdstanpy_is_quiet_meanwhile_and_heard_afterwards(

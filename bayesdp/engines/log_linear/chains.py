@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from bayesdp.engines.draws import Draws
+from bayesdp.engines.draws import APPROXIMATE, Draws
 from bayesdp.engines.log_linear.flows import one_sided
 from bayesdp.engines.log_linear.problem import Problem
 from bayesdp.errors import EngineFailed
@@ -95,6 +95,9 @@ def doubted(drawn: Draws, problem: Problem, seed: int | None) -> Draws:
     seed : int or None
     """
     posterior = dict(drawn.posterior)
+    if drawn.engine in APPROXIMATE:  # of whose weighted draws some are there many times
+        del posterior["u"]
+        return dataclasses.replace(drawn, posterior=posterior)
     u, tau = np.ascontiguousarray(posterior.pop("u")), posterior.get("tau")
     sd = np.broadcast_to(problem.sd, u.shape).copy()
     if tau is not None:

@@ -54,7 +54,9 @@ class Run:
     thin : int
         Iterations for each draw that is kept.
     parallel_chains : int or None
-        Most chains at a time; None for as many as there are cores.
+        Most chains at a time; None for as many as there are cores for.
+    threads_per_chain : int or None
+        Threads of each chain; None for a program that is compiled without threads.
     progress : bool
         Whether to show progress on the terminal.
     """
@@ -72,6 +74,7 @@ class Run:
     inits: Sequence[Mapping[str, Any]] | None = None
     thin: int = 1
     parallel_chains: int | None = None
+    threads_per_chain: int | None = None
 
 
 class Backend(Protocol):

@@ -55,19 +55,23 @@ class CmdStan:
     ----------
     folder : Path
         Folder of CmdStan.
+    threads : bool
+        Whether programs are compiled with threads, for their `reduce_sum` and `map_rect`.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, threads: bool = False) -> None:
         self._folder = folder
+        self._options = {"cpp_options": {"STAN_THREADS": True}} if threads else {}
 
     def fingerprint(self) -> dict[str, str]:
-        """CmdStan's folder (executables link to it), version and make options, and platform."""
+        """CmdStan's folder (executables link to it), version, make options, threads, platform."""
         options = self._folder / "make" / "local"
         return {
             "cmdstan": str(self._folder),
             "version": str(import_cmdstanpy().cmdstan_version()),
             "options": options.read_text() if options.is_file() else "",
             "platform": sysconfig.get_platform(),
+            **({"threads": "yes"} if self._options else {}),
         }
 
     def compile(self, program: Program, folder: Path) -> None:
@@ -80,7 +84,9 @@ class CmdStan:
         """
         with _quiet():
             try:
-                import_cmdstanpy().CmdStanModel(stan_file=folder / program.filename)
+                import_cmdstanpy().CmdStanModel(
+                    stan_file=folder / program.filename, **self._options
+                )
             except (ValueError, RuntimeError) as error:
                 raise EngineFailed(
                     f"Stan can't compile {program.filename} with the CmdStan in {self._folder}. "
@@ -108,10 +114,13 @@ class CmdStan:
                     stan_file=folder / program.filename,
                     exe_file=folder / f"{program.name}{_EXE}",
                 )
+                at_once = max((os.cpu_count() or 1) // (run.threads_per_chain or 1), 1)
                 fit = model.sample(
                     data=str(data),
                     chains=run.chains,
-                    parallel_chains=min(run.chains, run.parallel_chains or os.cpu_count() or 1),
+                    parallel_chains=min(run.chains, run.parallel_chains or at_once),
+                    threads_per_chain=run.threads_per_chain,
+                    force_one_process_per_chain=True,  # also those with threads
                     iter_warmup=run.warmup,
                     iter_sampling=run.draws * run.thin,
                     thin=run.thin,

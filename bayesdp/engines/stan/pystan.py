@@ -20,6 +20,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -131,11 +132,11 @@ class PyStan:
         InvalidInput
             If the program lacks some of `run.variables`, or a setting is CmdStan's alone.
         """
-        if run.metric != "diag_e" or run.parallel_chains is not None:
-            asked = "metric" if run.metric != "diag_e" else "parallel_chains"
+        given = (run.metric != "diag_e", run.parallel_chains, run.threads_per_chain)
+        if asked := [*compress(("metric", "parallel_chains", "threads_per_chain"), given)]:
             raise InvalidInput(
-                f"{asked} is a setting of CmdStan's, and Stan runs through PyStan here; leave it "
-                "out, or install CmdStan with: python -m cmdstanpy.install_cmdstan"
+                f"{asked[0]} is a setting of CmdStan's, and Stan runs through PyStan here; leave "
+                "it out, or install CmdStan with: python -m cmdstanpy.install_cmdstan"
             )
         request = {
             "task": "sample",

@@ -16,6 +16,7 @@ grows, would be a funnel that NUTS doesn't get into. Proportions are drawn given
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -195,7 +196,7 @@ class HierarchicalBinomialModel(Model):
         u, v = drawn.posterior["logit_mean"], drawn.posterior["log_kappa"]
         p = numbers_given(np.stack([u, v], axis=-1), False, self.given(run.read), run.seed)
         versions = {**drawn.versions, "numba": numba.__version__}
-        return Draws(_named(u, v, p), drawn.sample_stats, drawn.engine, versions)
+        return dataclasses.replace(drawn, posterior=_named(u, v, p), versions=versions)
 
     def _marginal(self, run: Run) -> Draws:
         import numba

@@ -200,7 +200,6 @@ class ERGMModel(Model):
                 "constraint": self._sample_space(run.release),
                 "engine_reason": run.reason,
                 **run.told,
-                **drawn.told,
             },
         )
 
