@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pymc as pm
 
 Floats = NDArray[np.float64]
+_ANYTHING = 1e300  # an epsilon whose interval holds all log densities
 _MOST_DENSITIES = 50_000_000  # 800 MB of both kinds
 
 
@@ -51,6 +52,9 @@ class Law(Protocol):
 
     def count(self, records: Any) -> int:
         """The number of records."""
+
+    def observed(self, records: Any) -> NDArray[Any]:
+        """What was observed of each record, as a number; shape (n,)."""
 
     def model(self, records: Any, variable: str) -> pm.Model:
         """Build the model in which the records are observed under a name."""
@@ -96,6 +100,13 @@ class Chains:
         """Interval that every record's weighted log density is clipped to."""
         relation = check_relation(self.neighbours)
         return clipping_interval(self.share, relation, self.center, self.law.discrete)
+
+    @property
+    def unclipped(self) -> Chains:
+        """The same law with an interval that clips nothing, of no use for a release."""
+        return replace(
+            self, epsilon=_ANYTHING, copies=1, neighbours=Neighbours.ADD_REMOVE, center=0.0
+        )
 
     def mechanism(
         self, n: int, size: int, columns: tuple[tuple[str, str], ...]
@@ -145,15 +156,19 @@ class Chains:
             checked["seed"] = int(random_words(1)[0])
         draws = self._run(records, weights)(**checked, **settings)
         low, high = self.interval
-        constant, densities = {"low": low, "high": high}, {}
+        constant: dict[str, Any] = {"low": low, "high": high}
+        densities, observed = {}, {}
         if log_lik:
             densities = self.log_densities(draws, records, weights)
+            observed["value"] = self.law.observed(records)
+            constant["weight"] = np.ones(observed["value"].size) if weights is None else weights
             constant["lipschitz"] = np.abs(densities["log_lik"]).max(axis=(0, 1))
+        each = [*densities, *observed, "weight", "lipschitz"] if log_lik else []
         return to_inference_data(
             draws,
-            dims={name: ["record"] for name in (*densities, "lipschitz")} if log_lik else {},
+            dims={name: ["record"] for name in each},
             coords={},
-            observed_data={},
+            observed_data=observed,
             constant_data=constant,
             attrs={"engine": draws.engine, **draws.versions, "privacy": "none: confidential"},
             log_likelihood=densities,

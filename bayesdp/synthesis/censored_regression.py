@@ -6,30 +6,28 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesdp.checks import as_float, check_at_least_one, check_flag, check_one_of, keep
+from bayesdp.checks import as_float, check_at_least_one, check_one_of, keep
 from bayesdp.core.fields import declared
 from bayesdp.errors import InvalidInput, kind_of, quoted
 from bayesdp.mechanisms.censored.weights import of_each_alone
 from bayesdp.mechanisms.counts.cells import Axis
-from bayesdp.mechanisms.counts.count import is_missing
+from bayesdp.mechanisms.counts.count import check_present
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
 from bayesdp.synthesis.base import Synthesizer
 from bayesdp.synthesis.censor.model import check_relation, check_weights
+from bayesdp.synthesis.censored_base import CensoredSynthesizer
 from bayesdp.synthesis.parameters import by_value
 
 if TYPE_CHECKING:
-    import arviz as az
-    import pymc as pm
-
-    from bayesdp.synthesis.censored_chains import Chains
     from bayesdp.synthesis.censored_regression_law import RegressionLaw, Rows
     from bayesdp.synthesis.posterior import PosteriorSynthesizer
 
@@ -40,7 +38,7 @@ _RESERVED = ("intercept", "slope", "sigma", "copy", "part")
 
 
 @dataclass(frozen=True, eq=False)
-class CensoredRegressionSynthesizer(Synthesizer):
+class CensoredRegressionSynthesizer(CensoredSynthesizer, Synthesizer):
     r"""Synthesize a confidential column from a censored posterior of its regression on others.
 
     Every record's weighted log density is clipped to an interval that is epsilon / copies wide
@@ -218,76 +216,6 @@ class CensoredRegressionSynthesizer(Synthesizer):
             mechanism = dataclasses.replace(mechanism, grid=self._grid())
         return mechanism.guarantee(copies=self.copies)
 
-    def pseudo_posterior(
-        self,
-        data: Any,
-        *,
-        draws: int = 1000,
-        chains: int = 4,
-        warmup: int = 1000,
-        seed: int | None = None,
-        log_lik: bool = False,
-        **settings: Any,
-    ) -> az.InferenceData:
-        """Draw from the law that a copy's parameters are drawn from, for the curator's eyes only.
-
-        It is a function of the confidential records without any noise, and promises nothing.
-
-        Parameters
-        ----------
-        data
-            As for `release`.
-        draws, chains, warmup, seed, log_lik, **settings
-            As for `CensoredBetaSynthesizer.pseudo_posterior`.
-
-        Returns
-        -------
-        arviz.InferenceData
-            Variables intercept, slope and sigma, those that the family has; the rest is as for
-            `CensoredBetaSynthesizer.pseudo_posterior`.
-
-        Raises
-        ------
-        InvalidInput
-            If an argument is out of range, or the engine is "grid", which has no chains.
-        """
-        sampling = {"draws": draws, "chains": chains, "warmup": warmup}
-        check_flag("log_lik", log_lik)
-        self._check_chains("pseudo_posterior")
-        made = self._chains
-        return made.pseudo_posterior(*self._read(data), sampling, seed, log_lik, settings)
-
-    def pymc_model(self, data: Any) -> pm.Model:
-        """Build the clipped model of one copy's parameters, for the curator's eyes only.
-
-        It holds the confidential records, and whatever is computed from it is confidential.
-
-        Parameters
-        ----------
-        data
-            As for `release`.
-        """
-        return self._chains.censored_model(*self._read(data))
-
-    def stan_code(self) -> str:
-        """Read the text of the Stan program that the engine "stan" samples."""
-        from bayesdp.engines.stan.programs import read_program
-
-        return read_program(self._chains.law.program).code
-
-    def stan_data(self, data: Any, *, log_lik: bool = False) -> dict[str, Any]:
-        """Build the data of the Stan program, for the curator's eyes only: they are confidential.
-
-        Parameters
-        ----------
-        data
-            As for `release`.
-        log_lik : bool
-            Whether the program's generated quantities have each record's log density.
-        """
-        check_flag("log_lik", log_lik)
-        return self._chains.stan_data(*self._read(data), log_lik=log_lik)
-
     def _check_covariates(self) -> None:
         given: Any = self.covariates
         if hasattr(given, "columns"):
@@ -304,12 +232,11 @@ class CensoredRegressionSynthesizer(Synthesizer):
                 "records are drawn (the confidential ones would be given away)"
             )
 
-    def _check_chains(self, what: str) -> None:
-        if self.engine == "grid":
-            raise InvalidInput(
-                f"engine is 'grid', which has no chains, and {what} draws by one; take "
-                "engine='pymc' or 'stan', whose law is the same but for the grid"
-            )
+    def _on_grid(self, data: Any, *, clipped: bool) -> NoReturn:
+        raise InvalidInput(
+            "engine is 'grid', which has no chains, and pseudo_posterior draws by one; take "
+            "engine='pymc' or 'stan', whose law is the same but for the grid"
+        )
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -330,7 +257,7 @@ class CensoredRegressionSynthesizer(Synthesizer):
         """Name of the response, if it is given or has categories."""
         return next(iter(self.categories), None) if self.categories else self.response
 
-    @property
+    @cached_property
     def _axis(self) -> Axis | None:
         """The response's categories, where it has them."""
         if self.categories is None:
@@ -347,14 +274,7 @@ class CensoredRegressionSynthesizer(Synthesizer):
             raise InvalidInput("categories has one category; a law of them needs two or more")
         return axis
 
-    @property
-    def _chains(self) -> Chains:
-        from bayesdp.synthesis.censored_chains import Chains
-
-        engine = "stan" if self.engine == "stan" else "pymc"
-        return Chains(engine, self.epsilon, self.copies, self.neighbours, self.center, self._law)
-
-    @property
+    @cached_property
     def _law(self) -> RegressionLaw:
         from bayesdp.synthesis.censored_regression_law import RegressionLaw
 
@@ -453,10 +373,7 @@ class CensoredRegressionSynthesizer(Synthesizer):
 
 def _column(values: Any, name: str) -> NDArray[Any]:
     """Return a column as an array, or raise InvalidInput without showing a value."""
-    if np.ma.is_masked(values) or np.any(is_missing(values)):
-        raise InvalidInput(
-            f"column {quoted(name)} has missing values; drop or impute them by a public rule"
-        )
+    check_present(name, values)
     column = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
     if column.ndim != 1:
         raise InvalidInput(f"column {quoted(name)} has {column.ndim} dimensions; it must have one")

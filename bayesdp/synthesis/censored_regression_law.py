@@ -211,6 +211,10 @@ class RegressionLaw:
         """The number of records."""
         return records.y.size
 
+    def observed(self, records: Rows) -> NDArray[Any]:
+        """What was observed of each record: its response."""
+        return records.y
+
     def model(self, records: Rows, variable: str) -> pm.Model:
         """Build the model in which the records are observed under a name."""
         pymc = import_pymc()
