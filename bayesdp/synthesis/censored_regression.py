@@ -66,8 +66,7 @@ class CensoredRegressionSynthesizer(CensoredSynthesizer, Synthesizer):
         Public values of every predictor, `size` of each, at which synthetic records are drawn.
         They are in the release.
     categories : mapping of str to sequence, optional
-        A categorical column, and all its categories, two or more, public. Copies have their places
-        in this list, from 0.
+        A categorical column, and all its categories, two or more, public. Copies have these labels.
     copies : int
         Number of independent copies; each gets epsilon / copies.
     neighbours : {"add_remove", "replace_one"}
@@ -195,13 +194,14 @@ class CensoredRegressionSynthesizer(CensoredSynthesizer, Synthesizer):
             raise InvalidInput("by is given, but this synthesizer has no groups; leave it out")
         rows, weights = self._read(data)
         made = self._posterior(rows, weights, self._named or getattr(data, "name", None))
+        axes = () if self._axis is None else (self._axis,)
         if self.engine != "stan":
-            return made.release(ledger=ledger)
+            return made.released(ledger, axes=axes)
         from bayesdp.engines.stan.sampling import compile_program
 
         chains = self._chains
         compile_program(chains.law.program)  # what can fail does so before anything is spent
-        return made.released(ledger, chains.points(rows, weights), "stan")
+        return made.released(ledger, chains.points(rows, weights), "stan", axes)
 
     def guarantee(self, n: int | None = None) -> Guarantee:
         """Return the guarantee of a release, before any data are touched.
@@ -272,6 +272,13 @@ class CensoredRegressionSynthesizer(CensoredSynthesizer, Synthesizer):
         axis = Axis(name, categories=tuple(labels))
         if axis.size < 2:
             raise InvalidInput("categories has one category; a law of them needs two or more")
+        if (
+            len({type(label) for label in axis.categories or ()}) > 1
+        ):  # no table holds such a column
+            raise InvalidInput(
+                f"categories of {quoted(name)} are of several types; write all of them as texts, "
+                "or all as numbers of one kind"
+            )
         return axis
 
     @cached_property
