@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesdp.checks import as_float, check_at_least_one, check_one_of, keep
-from bayesdp.core.fields import declared
+from bayesdp.core.fields import declared, of_table
 from bayesdp.errors import InvalidInput, kind_of, quoted
 from bayesdp.mechanisms.censored.weights import of_each_alone
 from bayesdp.mechanisms.counts.cells import Axis
@@ -25,6 +25,11 @@ from bayesdp.release import Release
 from bayesdp.synthesis.base import Synthesizer
 from bayesdp.synthesis.censor.model import check_relation, check_weights
 from bayesdp.synthesis.censored_base import CensoredSynthesizer
+from bayesdp.synthesis.censored_regression_weights import (
+    PublicRegressionWeights,
+    check_fits,
+    weights_of,
+)
 from bayesdp.synthesis.parameters import by_value
 
 if TYPE_CHECKING:
@@ -75,11 +80,12 @@ class CensoredRegressionSynthesizer(CensoredSynthesizer, Synthesizer):
     center : float, optional
         Centre of the interval, chosen without the data; it should lie where most records' log
         densities are. Default: 0; for counts and categories the interval ends at 0.
-    weights : array_like or callable, optional
+    weights : array_like, callable or PublicRegressionWeights, optional
         Non-negative weights that multiply each record's log density before it is clipped: a vector
         with one for each record, public or a public function of its own record, or that function.
         It is called with one record at a time, an array of shape (1,), or where there are
-        predictors a dict of such arrays, and returns one weight.
+        predictors a dict of such arrays, and returns one weight. `PublicRegressionWeights` is such
+        a function of this family; a table of its parameters will do.
     engine : {"pymc", "stan", "grid"}
         NUTS, each copy from the last state of a chain of its own, so that the guarantee is
         conditional on exact draws; or an exact draw from a public grid, for at most three
@@ -155,7 +161,11 @@ class CensoredRegressionSynthesizer(CensoredSynthesizer, Synthesizer):
             raise InvalidInput("grid_bounds and grid_size are for engine='grid'; leave them out")
         if self.grid_size is not None and not isinstance(self.grid_size, Mapping):
             keep(self, grid_size=check_at_least_one("grid_size", self.grid_size))
-        if self.weights is not None and not callable(self.weights):
+        if isinstance(self.weights, Mapping):
+            keep(self, weights=of_table(PublicRegressionWeights)("weights", self.weights))
+        if isinstance(self.weights, PublicRegressionWeights):
+            check_fits(self.weights, self._law)
+        elif self.weights is not None and not callable(self.weights):
             check_weights(self.weights, np.size(self.weights))
 
     def release(
@@ -344,6 +354,8 @@ class CensoredRegressionSynthesizer(CensoredSynthesizer, Synthesizer):
         if y.size == 0:
             raise InvalidInput("data is empty; there is nothing to release")
         rows = Rows(y, np.stack(x, axis=1) if x else np.empty((y.size, 0)))
+        if isinstance(self.weights, PublicRegressionWeights):
+            return rows, weights_of(self.weights, law, rows)
         return rows, self._weighed({name: values, **columns}, y.size)
 
     def _in(self, data: Any, is_table: bool) -> list[str]:

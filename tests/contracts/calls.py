@@ -239,6 +239,7 @@ def _mechanisms(call: Any) -> None:
         prior=(0.0, 0.1, 1.0, 0.1),
     )
     call(bdp.synthesizers.PublicWeights, 2.0, (0.5, 0.9), (1.0, 9.0))
+    call(bdp.synthesizers.PublicRegressionWeights, 2.0, (0.5, 0.9), ((-1.0, 1.0),), (0.5, 2.0))
     call(bdp.Count, 3, 9)
     call(bdp.Count.of, [0, 1, 1])
     call(F.Bernoulli, (1.0, 1.0))
