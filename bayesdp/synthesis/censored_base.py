@@ -1,4 +1,4 @@
-"""What the censored synthesizers share: their programs, and the law that they draw from."""
+"""Base of the censored synthesizers: their programs, and the law that they draw from."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class BetaLaw:
         return records.size
 
     def observed(self, records: Floats) -> Floats:
-        """What was observed of each record: the record itself."""
+        """Return the records, as observed."""
         return records
 
     def model(self, records: Floats, variable: str) -> pm.Model:

@@ -54,7 +54,7 @@ class Law(Protocol):
         """The number of records."""
 
     def observed(self, records: Any) -> NDArray[Any]:
-        """What was observed of each record, as a number; shape (n,)."""
+        """Return the number that was observed of each record; shape (n,)."""
 
     def model(self, records: Any, variable: str) -> pm.Model:
         """Build the model in which the records are observed under a name."""
@@ -103,7 +103,7 @@ class Chains:
 
     @property
     def unclipped(self) -> Chains:
-        """The same law with an interval that clips nothing, of no use for a release."""
+        """Chains of the law with an interval that clips nothing, of no use for a release."""
         return replace(
             self, epsilon=_ANYTHING, copies=1, neighbours=Neighbours.ADD_REMOVE, center=0.0
         )

@@ -227,7 +227,7 @@ class RegressionLaw:
         return records.y.size
 
     def observed(self, records: Rows) -> NDArray[Any]:
-        """What was observed of each record: its response."""
+        """Return the responses, as observed."""
         return records.y
 
     def largest(self, y: Floats, eta: Any, sigma: Any) -> Floats:
