@@ -95,7 +95,8 @@ class CensoredSynthesizer:
         Returns
         -------
         PseudoPosterior or InferenceData
-            The latter where the engine is "stan" or "pymc". If asked for, its group log_likelihood
+            The latter where the engine is "stan" or "pymc"; a `CensoredRegressionSynthesizer` needs
+            one of these. If asked for, its group log_likelihood
             has `log_lik`, the weighted log densities after clipping, and `log_lik_noM`, those
             before, with the dimension "record"; its observed_data `value`, what was observed of
             each record; and its constant_data `weight`, and `lipschitz`, the largest |log_lik| of

@@ -150,8 +150,11 @@ def censored_regression(engine: str, **options: Any) -> Callable[[Records], None
 
 
 def pseudo_posterior(r: Records) -> None:
-    found = bdp.synthesizers.CensoredBetaSynthesizer(4.0).pseudo_posterior(r.unit)
+    made = bdp.synthesizers.CensoredBetaSynthesizer(4.0, weights=r.weights)
+    found = made.pseudo_posterior(r.unit)
     found.summary(), found.sample(10, 1), found.lipschitz, found.censored
+    plain = made.pseudo_posterior(r.unit, clipped=False).to_inference_data(30, 1)
+    bdp.evaluate.plot_pseudo_posterior(found.to_inference_data(30, 1), plain)
 
 
 def scan(r: Records) -> None:
