@@ -96,12 +96,12 @@ class CensoredSynthesizer:
         -------
         PseudoPosterior or InferenceData
             The latter where the engine is "stan" or "pymc"; a `CensoredRegressionSynthesizer` needs
-            one of these. If asked for, its group log_likelihood
-            has `log_lik`, the weighted log densities after clipping, and `log_lik_noM`, those
-            before, with the dimension "record"; its observed_data `value`, what was observed of
-            each record; and its constant_data `weight`, and `lipschitz`, the largest |log_lik| of
-            each record over the draws, which is at most the bound that the guarantee takes (Hu,
-            Williams and Savitsky 2025).
+            one of these. If asked for, its group log_likelihood has `log_lik`, the weighted log
+            densities after clipping, and `log_lik_noM`, those before, with the dimension "record";
+            its observed_data `value`, what was observed of each record: rescaled to (0, 1) where
+            there are bounds, and a category's place; and its constant_data `weight`, and
+            `lipschitz`, the largest |log_lik| of each record over the draws, which is at most the
+            bound that the guarantee takes (Hu, Williams and Savitsky 2025).
 
         Raises
         ------

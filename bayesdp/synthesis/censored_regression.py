@@ -282,9 +282,8 @@ class CensoredRegressionSynthesizer(CensoredSynthesizer, Synthesizer):
         axis = Axis(name, categories=tuple(labels))
         if axis.size < 2:
             raise InvalidInput("categories has one category; a law of them needs two or more")
-        if (
-            len({type(label) for label in axis.categories or ()}) > 1
-        ):  # no table holds such a column
+        types = {type(label) for label in axis.categories or ()}
+        if len(types) > 1:  # no table holds such a column
             raise InvalidInput(
                 f"categories of {quoted(name)} are of several types; write all of them as texts, "
                 "or all as numbers of one kind"
