@@ -75,7 +75,7 @@ class CombineSection(BaseModel):
 
     @property
     def caveats(self) -> Iterator[str]:
-        """What the intervals don't say, in words."""
+        """Caveats of the intervals, in words."""
         return (caveat.format(rule=self.rule) for caveat in CAVEATS)
 
     def combined(self, copies: Sequence[pd.DataFrame], data: Any = None) -> pd.DataFrame:

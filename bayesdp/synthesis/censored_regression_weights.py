@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import as_float, is_number, keep, plain
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import InvalidInput, kind_of, quoted
 
 if TYPE_CHECKING:
     from bayesdp.synthesis.censored_regression_law import RegressionLaw, Rows
@@ -125,6 +125,6 @@ def _pair(name: str, given: Any) -> tuple[float, float]:
     ends = [as_float(end) for end in given] if isinstance(given, tuple | list) else []
     if len(ends) != 2 or not -math.inf < ends[0] <= ends[1] < math.inf:
         raise InvalidInput(
-            f"{name} is {quoted(given)}; it must be two finite numbers, the lower first"
+            f"{name} is or has {kind_of(given)}; it must be two finite numbers, the lower first"
         )
     return ends[0], ends[1]
