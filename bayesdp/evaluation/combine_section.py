@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 from scipy import stats
 
 from bayesdp.engines.mixture import check_level
@@ -62,11 +62,12 @@ class CombineSection(BaseModel):
             raise ValueError("regression must be different columns, the response and predictors")
         if self.rule not in RULES:
             raise ValueError(f"rule must be one of {', '.join(RULES)}")
-        try:
-            check_level(self.level)
-        except InvalidInput as error:
-            raise ValueError(str(error)) from error
         return self
+
+    @field_validator("level")
+    @classmethod
+    def _level(cls, level: float) -> float:
+        return check_level(level)
 
     @property
     def columns(self) -> list[str]:

@@ -86,8 +86,12 @@ def test_a_weight_is_its_records_alone_to_the_last_bit(family: str):
 def test_a_record_beyond_all_floats_gets_no_weight():
     law = law_of("poisson", 1)
     box = Weights(2.0, (0.0, 1.0), ((1.0, 2.0),))
-    weights = weights_of(box, law, Rows(np.array([3, 3]), np.array([[1e300], [0.0]])))
-    assert weights.tolist() == [0.0, 2.0 / (1 + math.log(6))]
+    rows = Rows(np.array([3, 3]), np.array([[1e300], [0.0]]))
+    assert weights_of(box, law, rows).tolist() == [0.0, 2.0 / (1 + math.log(6))]
+    box = dataclasses.replace(box, sigma=(0.5, 1.0))
+    weights = weights_of(box, law_of("negative_binomial", 1), rows)
+    assert weights[0] == 0.0
+    assert 0 < weights[1] < 1
 
 
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace_one"])
