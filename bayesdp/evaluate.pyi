@@ -14,6 +14,7 @@ from .evaluation.identification_risk import identification_risk as identificatio
 from .evaluation.interval_overlap import interval_overlap as interval_overlap
 from .evaluation.planning.plan import plan as plan
 from .evaluation.planning.result import Plan as Plan
+from .evaluation.pseudo_posterior_plot import plot_pseudo_posterior as plot_pseudo_posterior
 from .evaluation.risk_plot import plot_risk as plot_risk
 from .evaluation.studies.cells import Simulated as Simulated
 from .evaluation.studies.models import ModelAnalysis as ModelAnalysis

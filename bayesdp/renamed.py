@@ -1,7 +1,15 @@
 """Old public names, from before they were sorted into namespaces, and their new names.
 
-An old name works for two minor releases, with a warning that gives the new one (`lazy.attach`).
+An old name works for two minor releases, with a warning that gives the new one (`lazy.attach`, or
+`renamed_argument`).
 """
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 RENAMED = {
     "bayesdp": {
@@ -121,3 +129,24 @@ MOVED = {
     },
 }
 """Modules that tutorials import, by the package that they were in, with their new location."""
+
+
+def renamed_argument(old: str, new: str) -> Callable[[F], F]:
+    """Make a decorator of functions that take an argument by its old name too, with a warning."""
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            if old in kwargs and new not in kwargs:
+                warnings.warn(
+                    f"{function.__qualname__}: the argument {old} is deprecated and will go in a "
+                    f"later release; write {new}",
+                    DeprecationWarning,
+                    stacklevel=2,
+                )
+                kwargs[new] = kwargs.pop(old)
+            return function(*args, **kwargs)
+
+        return called  # type: ignore[return-value]
+
+    return decorate

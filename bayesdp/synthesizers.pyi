@@ -9,6 +9,9 @@ from .synthesis.censored_beta import CensoredBetaSynthesizer as CensoredBetaSynt
 from .synthesis.censored_regression import (
     CensoredRegressionSynthesizer as CensoredRegressionSynthesizer,
 )
+from .synthesis.censored_regression_weights import (
+    PublicRegressionWeights as PublicRegressionWeights,
+)
 from .synthesis.dirichlet_multinomial import (
     DirichletMultinomialSynthesizer as DirichletMultinomialSynthesizer,
 )

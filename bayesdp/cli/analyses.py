@@ -21,7 +21,9 @@ def run_analysis(name: str, out: Path, force: bool, fit: Mapping[str, Any] | Non
     find_analysis(name)  # so that a wrong name fails before a progress bar is drawn
     with progress_bar() as step:
         result = run(name, out, force=force, fit=fit, progress=step)
-    if result.model.family == "binomial":
+    if result.combined is not None:
+        _print_combined(result)
+    elif result.model.family == "binomial":
         _print_comparison(result)
     else:
         _print_posterior(result)
@@ -55,6 +57,33 @@ def _print_comparison(result: Any) -> None:
             cells.append(f"{posterior.mean():.3f} [{low:.3f}, {high:.3f}]")
         table.add_row(*cells)
     print_table(table)
+
+
+def _print_combined(result: Any) -> None:
+    """Print each quantity's combined interval, the naive one, the truth and the caveats."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    release, rows = result.release, result.combined.reset_index().to_dict("records")
+    table = Table(title=escape(f"{release.variable}: {release.guarantee}"))
+    table.add_column("", no_wrap=True)
+    headings = [f"{which}, {result.level:.0%}" for which in ("combined", "naive")]
+    if result.reference is not None:
+        headings.insert(0, "true")
+        table.caption = "The data are public, so what they say themselves can be shown."
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        cells = [
+            f"{row[name]:.3f} [{row[f'{ends}low']:.3f}, {row[f'{ends}high']:.3f}]"
+            for name, ends in (("estimate", ""), ("naive", "naive_"))
+        ]
+        if result.reference is not None:
+            cells.insert(0, f"{row['reference']:.3f}")
+        table.add_row(*map(escape, (row["component"], *cells)))
+    print_table(table)
+    for caveat in result.caveats:
+        typer.echo(f"  {caveat}")
 
 
 def _print_posterior(result: Any) -> None:

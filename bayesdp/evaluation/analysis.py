@@ -6,13 +6,14 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bayesdp import resources
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.evaluation.combine_section import CombineSection
 from bayesdp.evaluation.data_section import DataSection
 from bayesdp.evaluation.declarations import model_of, release_of, synthesizer_named
 from bayesdp.evaluation.declared_files import read_declared
@@ -21,8 +22,10 @@ from bayesdp.storage import whole_folder
 
 if TYPE_CHECKING:
     import arviz as az
+    import pandas as pd
 
 POSTERIOR = "posterior.nc"
+COMBINED = "combined.csv"
 RELEASE = "release"
 REPORT = "report"
 
@@ -57,15 +60,23 @@ class Analysis(_Section):
     synthesizer: SynthesizerSection | None = None
     release: str | None = None
     """An existing release folder, instead of data and a synthesizer."""
-    model: ModelSection
+    model: ModelSection | None = None
     fit: dict[str, Any] = Field(default_factory=dict)
     """Arguments of the model's `fit`, its own options and its engines' settings among them."""
+    combine: CombineSection | None = None
+    """Instead of a model, where none reads the release: a quantity of each copy, combined."""
 
     @model_validator(mode="after")
     def _one_source(self) -> Analysis:
         made = self.data is not None and self.synthesizer is not None
         if made == (self.release is not None) or (self.data is None) != (self.synthesizer is None):
             raise ValueError("give either [data] and [synthesizer], or release")
+        if (self.model is None) == (self.combine is None) or (self.combine and self.fit):
+            raise ValueError("give either [model], perhaps with [fit], or [combine]")
+        if self.combine is not None and self.data is not None:
+            columns = {*(self.data.columns or ()), self.data.column}
+            if self.data.by is not None or not set(self.combine.columns) <= columns:
+                raise ValueError("[combine] is of the columns in [data], all groups together")
         return self
 
 
@@ -76,23 +87,33 @@ class Result:
     Attributes
     ----------
     folder : Path
-        Folder with `release/` (unless it existed before), `posterior.nc` and `report/index.html`.
+        Folder with `release/` (unless it existed before), `posterior.nc`, or `combined.csv`, and
+        `report/index.html`.
     release, idata
-        The release, and the posterior given it.
-    model : Model
+        The release, and the posterior given it; None where its copies were combined.
+    model : Model or None
     reference : mapping, float or None
         What public data say themselves, as `write_report` takes it: the true proportion of each
         group, for yes/no data, and else estimates by the names of the posterior's variables.
     naive : InferenceData or None
         The model's naive posterior, where it has one.
+    combined : DataFrame or None
+        Where copies were combined: estimates and intervals, as `CombineSection.combined` has them.
+    level : float
+        Level of its intervals.
+    caveats : tuple of str
+        What they don't say.
     """
 
     folder: Path
     release: Release
-    idata: az.InferenceData
+    idata: az.InferenceData | None
     model: Any
     reference: Any
     naive: az.InferenceData | None = None
+    combined: pd.DataFrame | None = None
+    level: float = 0.95
+    caveats: tuple[str, ...] = ()
 
 
 def shipped_analyses() -> list[str]:
@@ -164,6 +185,14 @@ def run_analysis(
 
     path = find_analysis(name)
     analysis = load_analysis(path)
+    if analysis.model is None:
+        if fit:
+            raise InvalidInput(
+                f"{', '.join(fit)}: this analysis combines its copies, and fits no model that "
+                "these options are for; leave them out"
+            )
+        section = cast(CombineSection, analysis.combine)  # there is one or the other
+        return _run_combined(analysis, section, path.parent, out, force, progress)
     model = model_of(analysis.model.family, analysis.model.model_extra or {})
     sampling = checked_fit(model, {**analysis.fit, **(fit or {})})
     with whole_folder(out, POSTERIOR, force=force) as work:
@@ -183,6 +212,41 @@ def run_analysis(
             idata, release, work / REPORT, title=analysis.title, reference=reference, naive=naive
         )
     return Result(out, release, idata, model, reference, naive)
+
+
+def _run_combined(
+    analysis: Analysis,
+    section: CombineSection,
+    folder: Path,
+    out: Path,
+    force: bool,
+    progress: Progress,
+) -> Result:
+    """Synthesize, combine and report."""
+    from bayesdp.report.combined import write_combined
+
+    with whole_folder(out, COMBINED, force=force) as work:
+        release, data, _ = _released(analysis, folder, progress)
+        if analysis.release is None:
+            release.save(work / RELEASE)
+        progress("combine the copies", 0.8)
+        public = analysis.data is not None and analysis.data.public
+        found = section.combined(release.to_frames(), data if public else None)
+        found.to_csv(work / COMBINED)
+        progress("write the report", 0.9)
+        caveats = tuple(section.caveats)
+        write_combined(found, release, work / REPORT, analysis.title, section.level, caveats)
+    reference = found["reference"].to_dict() if "reference" in found else None
+    return Result(
+        out,
+        release,
+        None,
+        None,
+        reference,
+        combined=found,
+        level=section.level,
+        caveats=caveats,
+    )
 
 
 def checked_fit(model: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:

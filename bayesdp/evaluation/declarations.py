@@ -53,21 +53,29 @@ def synthesizer_of(name: str, parameters: Mapping[str, Any]) -> Any:
     InvalidInput
         If there is no synthesizer of that name, or it has no such parameters.
     """
-    cls, made = synthesizer_class(name, parameters)
-    return _made("synthesizer", cls, made)
+    return _whole("synthesizer", *synthesizer_class(name, parameters))
 
 
-def synthesizer_class(name: str, parameters: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def synthesizer_class(
+    name: str, parameters: Mapping[str, Any], more: Sequence[str] = ()
+) -> tuple[Any, dict[str, Any]]:
     """Return a synthesizer's class, and the parameters given, as it takes them.
+
+    Parameters
+    ----------
+    name, parameters
+        As for `synthesizer_of`.
+    more : sequence of str
+        Names that `parameters` may have beside the class's own.
 
     Raises
     ------
     InvalidInput
         If there is no synthesizer of that name, or it has no such parameters.
     """
-    made = {key: _frozen(value) for key, value in parameters.items()}
     cls = synthesizer_named(name)
-    _check_known("synthesizer", cls, made)
+    _check_known("synthesizer", cls, parameters, more)
+    made = {key: _frozen(value) for key, value in parameters.items()}
     if isinstance(made.get("family"), Mapping):
         from bayesdp.mechanisms.families import check_family
 
@@ -105,12 +113,10 @@ def release_of(name: str, parameters: Mapping[str, Any]) -> tuple[Any, dict[str,
     InvalidInput
         As by `synthesizer_of`.
     """
-    cls = synthesizer_named(name)
-    more = settings_of(cls)
-    _check_known("synthesizer", cls, parameters, more)
-    settings = {key: value for key, value in parameters.items() if key in more}
-    fields = {key: value for key, value in parameters.items() if key not in more}
-    return synthesizer_of(name, fields), settings
+    more = settings_of(synthesizer_named(name))
+    cls, made = synthesizer_class(name, parameters, more)
+    settings = {key: made.pop(key) for key in more if key in made}
+    return _whole("synthesizer", cls, made), settings
 
 
 def model_named(family: str) -> Any:
@@ -168,25 +174,29 @@ def _found(what: str, name: str, registry: Registry) -> Any:
 
 def _made(what: str, cls: Any, parameters: Mapping[str, Any]) -> Any:
     """Make an instance if the class has these parameters, whose values it checks itself."""
-    for field in _check_known(what, cls, parameters):
+    _check_known(what, cls, parameters)
+    return _whole(what, cls, {name: _frozen(value) for name, value in parameters.items()})
+
+
+def _whole(what: str, cls: Any, parameters: Mapping[str, Any]) -> Any:
+    """Make an instance if no parameter that the class needs is missing."""
+    for field in dataclasses.fields(cls):
         optional = (field.default, field.default_factory) != (dataclasses.MISSING,) * 2
-        if not optional and field.name not in parameters:
+        if field.init and not optional and field.name not in parameters:
             raise InvalidInput(f"{what}.{field.name} is missing; a {cls.__name__} needs it")
-    return cls(**{name: _frozen(value) for name, value in parameters.items()})
+    return cls(**parameters)
 
 
 def _check_known(
     what: str, cls: Any, parameters: Mapping[str, Any], more: Sequence[str] = ()
-) -> list[Any]:
-    """Return the fields of a class, or raise InvalidInput if a parameter isn't among them."""
-    fields = [field for field in dataclasses.fields(cls) if field.init]
-    known = [*(field.name for field in fields), *more]
+) -> None:
+    """Raise InvalidInput if a parameter isn't among the fields of a class, or `more`."""
+    known = [*(field.name for field in dataclasses.fields(cls) if field.init), *more]
     for name in parameters:
         if name not in known:
             raise InvalidInput(
                 f"{what}.{name}: a {cls.__name__} has no such parameter; it has {', '.join(known)}"
             )
-    return fields
 
 
 def _frozen(value: Any) -> Any:

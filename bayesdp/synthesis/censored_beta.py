@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_flag, keep
+from bayesdp.checks import check_at_least_one, keep
 from bayesdp.core.fields import declared, of_table
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.censored.beta import CensoredBetaMechanism
@@ -27,22 +28,23 @@ from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
 from bayesdp.release.manifest import Label
+from bayesdp.renamed import renamed_argument
 from bayesdp.synthesis.base import RecordSynthesizer
+from bayesdp.synthesis.censored_base import CensoredSynthesizer
 from bayesdp.synthesis.parameters import by_value
 from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
 from bayesdp.synthesis.scan import Scan
 
 if TYPE_CHECKING:
-    import arviz as az
-    import pymc as pm
+    from bayesdp.synthesis.censored_beta_law import BetaLaw
 
-    from bayesdp.synthesis.censored_chains import Chains
-
+Floats = NDArray[np.float64]
 _CHAINS = ("stan", "pymc")
+_WIDE = 4e9  # epsilon of an interval that clips nothing: log densities are below 1e9 for lambda 1e6
 
 
 @dataclass(frozen=True, eq=False)
-class CensoredBetaSynthesizer(RecordSynthesizer):
+class CensoredBetaSynthesizer(CensoredSynthesizer, RecordSynthesizer):
     """Synthesize confidential records in (0, 1) from a draw of a clipped beta posterior.
 
     Records are modelled as Beta(lambda phi, lambda (1 - phi)); each one's log density is clipped
@@ -134,9 +136,10 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
             check_weights(self.weights, np.size(self.weights))
         self.mechanism(None, self.epsilon)  # whose own checks raise
 
+    @renamed_argument("y", "data")
     def release(
         self,
-        y: Any,
+        data: Any,
         *,
         by: Any = None,
         variable: str | None = None,
@@ -147,7 +150,7 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
 
         Parameters
         ----------
-        y : array_like or Scan
+        data : array_like or Scan
             The confidential records, all between the bounds; at least one, unless the engine is
             "grid". A scan's column may be larger than memory; see the notes.
         by : None
@@ -188,7 +191,7 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
         memory, into which a scan's column is then read.
         """
         made = self if size is None else dataclasses.replace(self, size=size)
-        return RecordSynthesizer.release(made, y, by=by, variable=variable, ledger=ledger)
+        return RecordSynthesizer.release(made, data, by=by, variable=variable, ledger=ledger)
 
     def publish(
         self,
@@ -205,7 +208,7 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
             raise InvalidInput(
                 f"variable is {quoted(variable)}, a parameter's name; choose another"
             )
-        records, weights = self._columns(tallies[None])
+        records, weights = with_weights(tallies[None], self._weighting)
         from bayesdp.synthesis.censored_beta_law import release_by_chains
 
         return release_by_chains(
@@ -250,98 +253,6 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
             return self._chains.mechanism(1, 1, columns).guarantee(copies=self.copies)
         return self.promise({None: None})
 
-    def pseudo_posterior(
-        self,
-        y: Any,
-        *,
-        draws: int = 1000,
-        chains: int = 4,
-        warmup: int = 1000,
-        seed: int | None = None,
-        log_lik: bool = False,
-        **settings: Any,
-    ) -> PseudoPosterior | az.InferenceData:
-        """Return the law that (phi, lambda) is drawn from, for the curator's eyes only.
-
-        It is a function of the confidential records without any noise, and promises nothing. The
-        sorted records of a scan stay on disk, as `release` says, for as long as it exists.
-
-        Parameters
-        ----------
-        y : array_like or Scan
-            As for `release`.
-        draws, chains, warmup : int
-            For the engines "stan" and "pymc": draws of each chain, after `warmup` of adaptation.
-        seed : int, optional
-            Seed of the draws; for these engines only.
-        log_lik : bool
-            Whether to return each record's log density too, at every draw; for these engines only.
-        **settings
-            For these engines, those of `fit`: `target_accept`, `max_treedepth`, `metric`,
-            `initvals` and `cores`, or `adapt_delta`, `max_treedepth`, `metric`, `inits`, `thin` and
-            `parallel_chains`.
-
-        Returns
-        -------
-        PseudoPosterior or InferenceData
-            The latter, with the variables phi and lambda, where the engine is "stan" or "pymc". If
-            asked for, its group log_likelihood has `log_lik`, the weighted log densities after
-            clipping, and `log_lik_noM`, those before, with the dimension "record"; and its
-            constant_data `lipschitz`, the largest |log_lik| of each record over the draws, which is
-            at most the bound that the guarantee takes (Hu, Williams and Savitsky 2025).
-
-        Raises
-        ------
-        InvalidInput
-            If an argument is out of range or the engine has no such setting; the sampler "pymc",
-            whose compiled code stays on the disk, is for released data alone.
-        """
-        sampling = {"draws": draws, "chains": chains, "warmup": warmup}
-        check_flag("log_lik", log_lik)
-        given = (seed, log_lik, settings, *sampling.values())
-        if self.engine == "grid" and given != (None, False, {}, 1000, 4, 1000):
-            raise InvalidInput(
-                "draws, chains, warmup, seed, log_lik and settings are for the engines 'stan' and "
-                "'pymc'; the grid's law is exact, and pseudo_posterior(y).sample(k, seed) draws "
-                "from it"
-            )
-        statistic = self.tally(y)
-        if self.engine == "grid":
-            return PseudoPosterior(self.mechanism(None, self.epsilon).posterior(statistic))
-        columns = self._columns(statistic)
-        return self._chains.pseudo_posterior(*columns, sampling, seed, log_lik, settings)
-
-    def pymc_model(self, y: Any) -> pm.Model:
-        """Build the clipped model of one copy's (phi, lambda), for the curator's eyes only.
-
-        It holds the confidential records, and whatever is computed from it is confidential.
-
-        Parameters
-        ----------
-        y : array_like or Scan
-            As for `release`.
-        """
-        return self._chains.censored_model(*self._columns(self.tally(y)))
-
-    def stan_code(self) -> str:
-        """Read the text of the Stan program that the engine "stan" samples."""
-        from bayesdp.engines.stan.programs import read_program
-
-        return read_program("censored_beta").code
-
-    def stan_data(self, y: Any, *, log_lik: bool = False) -> dict[str, Any]:
-        """Build the data of the Stan program, for the curator's eyes only: they are confidential.
-
-        Parameters
-        ----------
-        y : array_like or Scan
-            As for `release`.
-        log_lik : bool
-            Whether the program's generated quantities have each record's log density.
-        """
-        check_flag("log_lik", log_lik)
-        return self._chains.stan_data(*self._columns(self.tally(y)), log_lik=log_lik)
-
     def tally(self, records: Any) -> Any:
         """Check the records; with weights attached to them, return a pair."""
         weighting = self._weighting
@@ -358,9 +269,27 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
             weights = of_each_alone(weights, alone)
         return records, check_weights(weights, records.size)
 
-    def _columns(self, statistic: Any) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-        """Return the records, and their weights or None."""
-        return with_weights(statistic, self._weighting)
+    def _read(self, data: Any) -> tuple[Floats, Floats | None]:
+        return with_weights(self.tally(data), self._weighting)
+
+    @cached_property
+    def _law(self) -> BetaLaw:
+        from bayesdp.synthesis.censored_beta_law import BetaLaw
+
+        return BetaLaw(self.prior_phi, self.prior_lambda, self.largest)
+
+    def _on_grid(self, data: Any, *, clipped: bool) -> PseudoPosterior:
+        made = self
+        if not clipped:  # no record's log density leaves this interval on any grid
+            made = dataclasses.replace(
+                self,
+                epsilon=_WIDE,
+                copies=1,
+                neighbours="add_remove",
+                center=0.0,
+                weights=None,
+            )
+        return PseudoPosterior(made.mechanism(None, made.epsilon).posterior(made.tally(data)))
 
     @property
     def _weighting(self) -> PublicWeights | str | None:
@@ -368,11 +297,3 @@ class CensoredBetaSynthesizer(RecordSynthesizer):
         if self.weights is None or isinstance(self.weights, PublicWeights):
             return self.weights
         return ATTACHED
-
-    @property
-    def _chains(self) -> Chains:
-        from bayesdp.synthesis.censored_beta_law import BetaLaw
-        from bayesdp.synthesis.censored_chains import Chains
-
-        law = BetaLaw(self.prior_phi, self.prior_lambda, self.largest)
-        return Chains(self.engine, self.epsilon, self.copies, self.neighbours, self.center, law)

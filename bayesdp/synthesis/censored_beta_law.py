@@ -51,6 +51,10 @@ class BetaLaw:
         """The number of records."""
         return records.size
 
+    def observed(self, records: Floats) -> Floats:
+        """Return the records, as observed."""
+        return records
+
     def model(self, records: Floats, variable: str) -> pm.Model:
         """Build the model in which the records are observed under a name."""
         pm = pymc.import_pymc()

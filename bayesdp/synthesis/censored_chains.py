@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pymc as pm
 
 Floats = NDArray[np.float64]
+_ANYTHING = 1e300  # an epsilon whose interval holds all log densities
 _MOST_DENSITIES = 50_000_000  # 800 MB of both kinds
 
 
@@ -51,6 +52,9 @@ class Law(Protocol):
 
     def count(self, records: Any) -> int:
         """The number of records."""
+
+    def observed(self, records: Any) -> NDArray[Any]:
+        """Return the number that was observed of each record; shape (n,)."""
 
     def model(self, records: Any, variable: str) -> pm.Model:
         """Build the model in which the records are observed under a name."""
@@ -97,6 +101,13 @@ class Chains:
         relation = check_relation(self.neighbours)
         return clipping_interval(self.share, relation, self.center, self.law.discrete)
 
+    @property
+    def unclipped(self) -> Chains:
+        """Chains of the law with an interval that clips nothing, of no use for a release."""
+        return replace(
+            self, epsilon=_ANYTHING, copies=1, neighbours=Neighbours.ADD_REMOVE, center=0.0
+        )
+
     def mechanism(
         self, n: int, size: int, columns: tuple[tuple[str, str], ...]
     ) -> CensoredPosteriorMechanism:
@@ -135,38 +146,12 @@ class Chains:
                 "model's constants, on the disk, and these records are confidential; leave it out"
             )
         settings = check_settings(self.engine, settings)
-        size = checked["draws"] * checked["chains"] * self.law.count(records)
-        if log_lik and size > _MOST_DENSITIES:
-            raise InvalidInput(
-                f"log_lik asks for {size:,} log densities, one of each record at every draw, more "
-                f"than {_MOST_DENSITIES:,}; take fewer draws or chains"
-            )
+        if log_lik:
+            check_densities(checked["draws"] * checked["chains"], self.law.count(records))
         if seed is None:
             checked["seed"] = int(random_words(1)[0])
         draws = self._run(records, weights)(**checked, **settings)
-        low, high = self.interval
-        constant, densities = {"low": low, "high": high}, {}
-        if log_lik:
-            densities = self.log_densities(draws, records, weights)
-            constant["lipschitz"] = np.abs(densities["log_lik"]).max(axis=(0, 1))
-        return to_inference_data(
-            draws,
-            dims={name: ["record"] for name in (*densities, "lipschitz")} if log_lik else {},
-            coords={},
-            observed_data={},
-            constant_data=constant,
-            attrs={"engine": draws.engine, **draws.versions, "privacy": "none: confidential"},
-            log_likelihood=densities,
-        )
-
-    def log_densities(
-        self, draws: Draws, records: Any, weights: Floats | None
-    ) -> dict[str, Floats]:
-        """Each record's weighted log density at every draw, clipped and not: (chain, draw, n)."""
-        whole = self.law.log_density(draws.posterior, records)
-        if weights is not None:
-            whole = whole * weights
-        return {"log_lik": np.clip(whole, *self.interval), "log_lik_noM": whole}
+        return as_inference_data(draws, self.law, self.interval, records, weights, log_lik=log_lik)
 
     def censored_model(self, records: Any, weights: Floats | None) -> pm.Model:
         """Clip every record's log density in the model of one copy's parameters."""
@@ -216,3 +201,43 @@ class Chains:
             "log_densities": int(log_lik),
             **self.law.stan_data(records),
         }
+
+
+def check_densities(draws: int, records: int) -> None:
+    """Raise InvalidInput if every record's log density at every draw would be too many numbers."""
+    if draws * records > _MOST_DENSITIES:
+        raise InvalidInput(
+            f"log_lik asks for {draws * records:,} log densities, one of each record at every "
+            f"draw, more than {_MOST_DENSITIES:,}; take fewer draws or chains"
+        )
+
+
+def as_inference_data(
+    draws: Draws,
+    law: Law,
+    interval: tuple[float, float],
+    records: Any,
+    weights: Floats | None,
+    *,
+    log_lik: bool,
+) -> az.InferenceData:
+    """Assemble what `CensoredSynthesizer.pseudo_posterior` returns, which is confidential."""
+    constant: dict[str, Any] = dict(zip(("low", "high"), interval, strict=True))
+    densities, observed = {}, {}
+    if log_lik:
+        whole = law.log_density(draws.posterior, records)
+        whole = whole if weights is None else whole * weights
+        densities = {"log_lik": np.clip(whole, *interval), "log_lik_noM": whole}
+        observed["value"] = law.observed(records)
+        constant["weight"] = np.ones(law.count(records)) if weights is None else weights
+        constant["lipschitz"] = np.abs(densities["log_lik"]).max(axis=(0, 1))
+    each = [*densities, *observed, "weight", "lipschitz"] if log_lik else []
+    return to_inference_data(
+        draws,
+        dims={name: ["record"] for name in each},
+        coords={},
+        observed_data=observed,
+        constant_data=constant,
+        attrs={"engine": draws.engine, **draws.versions, "privacy": "none: confidential"},
+        log_likelihood=densities,
+    )

@@ -6,30 +6,33 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesdp.checks import as_float, check_at_least_one, check_flag, check_one_of, keep
-from bayesdp.core.fields import declared
+from bayesdp.checks import as_float, check_at_least_one, check_one_of, keep
+from bayesdp.core.fields import declared, of_table
 from bayesdp.errors import InvalidInput, kind_of, quoted
 from bayesdp.mechanisms.censored.weights import of_each_alone
 from bayesdp.mechanisms.counts.cells import Axis
-from bayesdp.mechanisms.counts.count import is_missing
+from bayesdp.mechanisms.counts.count import check_present
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
 from bayesdp.synthesis.base import Synthesizer
 from bayesdp.synthesis.censor.model import check_relation, check_weights
+from bayesdp.synthesis.censored_base import CensoredSynthesizer
+from bayesdp.synthesis.censored_regression_weights import (
+    PublicRegressionWeights,
+    check_fits,
+    weights_of,
+)
 from bayesdp.synthesis.parameters import by_value
 
 if TYPE_CHECKING:
-    import arviz as az
-    import pymc as pm
-
-    from bayesdp.synthesis.censored_chains import Chains
     from bayesdp.synthesis.censored_regression_law import RegressionLaw, Rows
     from bayesdp.synthesis.posterior import PosteriorSynthesizer
 
@@ -40,7 +43,7 @@ _RESERVED = ("intercept", "slope", "sigma", "copy", "part")
 
 
 @dataclass(frozen=True, eq=False)
-class CensoredRegressionSynthesizer(Synthesizer):
+class CensoredRegressionSynthesizer(CensoredSynthesizer, Synthesizer):
     r"""Synthesize a confidential column from a censored posterior of its regression on others.
 
     Every record's weighted log density is clipped to an interval that is epsilon / copies wide
@@ -68,8 +71,7 @@ class CensoredRegressionSynthesizer(Synthesizer):
         Public values of every predictor, `size` of each, at which synthetic records are drawn.
         They are in the release.
     categories : mapping of str to sequence, optional
-        A categorical column, and all its categories, two or more, public. Copies have their places
-        in this list, from 0.
+        A categorical column, and all its categories, two or more, public. Copies have these labels.
     copies : int
         Number of independent copies; each gets epsilon / copies.
     neighbours : {"add_remove", "replace_one"}
@@ -78,11 +80,12 @@ class CensoredRegressionSynthesizer(Synthesizer):
     center : float, optional
         Centre of the interval, chosen without the data; it should lie where most records' log
         densities are. Default: 0; for counts and categories the interval ends at 0.
-    weights : array_like or callable, optional
+    weights : array_like, callable or PublicRegressionWeights, optional
         Non-negative weights that multiply each record's log density before it is clipped: a vector
         with one for each record, public or a public function of its own record, or that function.
         It is called with one record at a time, an array of shape (1,), or where there are
-        predictors a dict of such arrays, and returns one weight.
+        predictors a dict of such arrays, and returns one weight. `PublicRegressionWeights` is such
+        a function of this family; a table of its parameters will do.
     engine : {"pymc", "stan", "grid"}
         NUTS, each copy from the last state of a chain of its own, so that the guarantee is
         conditional on exact draws; or an exact draw from a public grid, for at most three
@@ -158,7 +161,11 @@ class CensoredRegressionSynthesizer(Synthesizer):
             raise InvalidInput("grid_bounds and grid_size are for engine='grid'; leave them out")
         if self.grid_size is not None and not isinstance(self.grid_size, Mapping):
             keep(self, grid_size=check_at_least_one("grid_size", self.grid_size))
-        if self.weights is not None and not callable(self.weights):
+        if isinstance(self.weights, Mapping):
+            keep(self, weights=of_table(PublicRegressionWeights)("weights", self.weights))
+        if isinstance(self.weights, PublicRegressionWeights):
+            check_fits(self.weights, self._law)
+        elif self.weights is not None and not callable(self.weights):
             check_weights(self.weights, np.size(self.weights))
 
     def release(
@@ -197,13 +204,14 @@ class CensoredRegressionSynthesizer(Synthesizer):
             raise InvalidInput("by is given, but this synthesizer has no groups; leave it out")
         rows, weights = self._read(data)
         made = self._posterior(rows, weights, self._named or getattr(data, "name", None))
+        axes = () if self._axis is None else (self._axis,)
         if self.engine != "stan":
-            return made.release(ledger=ledger)
+            return made.released(ledger, axes=axes)
         from bayesdp.engines.stan.sampling import compile_program
 
         chains = self._chains
         compile_program(chains.law.program)  # what can fail does so before anything is spent
-        return made.released(ledger, chains.points(rows, weights), "stan")
+        return made.released(ledger, chains.points(rows, weights), "stan", axes)
 
     def guarantee(self, n: int | None = None) -> Guarantee:
         """Return the guarantee of a release, before any data are touched.
@@ -217,76 +225,6 @@ class CensoredRegressionSynthesizer(Synthesizer):
         if self.engine == "grid":
             mechanism = dataclasses.replace(mechanism, grid=self._grid())
         return mechanism.guarantee(copies=self.copies)
-
-    def pseudo_posterior(
-        self,
-        data: Any,
-        *,
-        draws: int = 1000,
-        chains: int = 4,
-        warmup: int = 1000,
-        seed: int | None = None,
-        log_lik: bool = False,
-        **settings: Any,
-    ) -> az.InferenceData:
-        """Draw from the law that a copy's parameters are drawn from, for the curator's eyes only.
-
-        It is a function of the confidential records without any noise, and promises nothing.
-
-        Parameters
-        ----------
-        data
-            As for `release`.
-        draws, chains, warmup, seed, log_lik, **settings
-            As for `CensoredBetaSynthesizer.pseudo_posterior`.
-
-        Returns
-        -------
-        arviz.InferenceData
-            Variables intercept, slope and sigma, those that the family has; the rest is as for
-            `CensoredBetaSynthesizer.pseudo_posterior`.
-
-        Raises
-        ------
-        InvalidInput
-            If an argument is out of range, or the engine is "grid", which has no chains.
-        """
-        sampling = {"draws": draws, "chains": chains, "warmup": warmup}
-        check_flag("log_lik", log_lik)
-        self._check_chains("pseudo_posterior")
-        made = self._chains
-        return made.pseudo_posterior(*self._read(data), sampling, seed, log_lik, settings)
-
-    def pymc_model(self, data: Any) -> pm.Model:
-        """Build the clipped model of one copy's parameters, for the curator's eyes only.
-
-        It holds the confidential records, and whatever is computed from it is confidential.
-
-        Parameters
-        ----------
-        data
-            As for `release`.
-        """
-        return self._chains.censored_model(*self._read(data))
-
-    def stan_code(self) -> str:
-        """Read the text of the Stan program that the engine "stan" samples."""
-        from bayesdp.engines.stan.programs import read_program
-
-        return read_program(self._chains.law.program).code
-
-    def stan_data(self, data: Any, *, log_lik: bool = False) -> dict[str, Any]:
-        """Build the data of the Stan program, for the curator's eyes only: they are confidential.
-
-        Parameters
-        ----------
-        data
-            As for `release`.
-        log_lik : bool
-            Whether the program's generated quantities have each record's log density.
-        """
-        check_flag("log_lik", log_lik)
-        return self._chains.stan_data(*self._read(data), log_lik=log_lik)
 
     def _check_covariates(self) -> None:
         given: Any = self.covariates
@@ -304,12 +242,11 @@ class CensoredRegressionSynthesizer(Synthesizer):
                 "records are drawn (the confidential ones would be given away)"
             )
 
-    def _check_chains(self, what: str) -> None:
-        if self.engine == "grid":
-            raise InvalidInput(
-                f"engine is 'grid', which has no chains, and {what} draws by one; take "
-                "engine='pymc' or 'stan', whose law is the same but for the grid"
-            )
+    def _on_grid(self, data: Any, *, clipped: bool) -> NoReturn:
+        raise InvalidInput(
+            "engine is 'grid', which has no chains, and pseudo_posterior draws by one; take "
+            "engine='pymc' or 'stan', whose law is the same but for the grid"
+        )
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -330,7 +267,7 @@ class CensoredRegressionSynthesizer(Synthesizer):
         """Name of the response, if it is given or has categories."""
         return next(iter(self.categories), None) if self.categories else self.response
 
-    @property
+    @cached_property
     def _axis(self) -> Axis | None:
         """The response's categories, where it has them."""
         if self.categories is None:
@@ -345,16 +282,15 @@ class CensoredRegressionSynthesizer(Synthesizer):
         axis = Axis(name, categories=tuple(labels))
         if axis.size < 2:
             raise InvalidInput("categories has one category; a law of them needs two or more")
+        types = {type(label) for label in axis.categories or ()}
+        if len(types) > 1:  # no table holds such a column
+            raise InvalidInput(
+                f"categories of {quoted(name)} are of several types; write all of them as texts, "
+                "or all as numbers of one kind"
+            )
         return axis
 
-    @property
-    def _chains(self) -> Chains:
-        from bayesdp.synthesis.censored_chains import Chains
-
-        engine = "stan" if self.engine == "stan" else "pymc"
-        return Chains(engine, self.epsilon, self.copies, self.neighbours, self.center, self._law)
-
-    @property
+    @cached_property
     def _law(self) -> RegressionLaw:
         from bayesdp.synthesis.censored_regression_law import RegressionLaw
 
@@ -417,6 +353,8 @@ class CensoredRegressionSynthesizer(Synthesizer):
         if y.size == 0:
             raise InvalidInput("data is empty; there is nothing to release")
         rows = Rows(y, np.stack(x, axis=1) if x else np.empty((y.size, 0)))
+        if isinstance(self.weights, PublicRegressionWeights):
+            return rows, weights_of(self.weights, law, rows)
         return rows, self._weighed({name: values, **columns}, y.size)
 
     def _in(self, data: Any, is_table: bool) -> list[str]:
@@ -453,10 +391,7 @@ class CensoredRegressionSynthesizer(Synthesizer):
 
 def _column(values: Any, name: str) -> NDArray[Any]:
     """Return a column as an array, or raise InvalidInput without showing a value."""
-    if np.ma.is_masked(values) or np.any(is_missing(values)):
-        raise InvalidInput(
-            f"column {quoted(name)} has missing values; drop or impute them by a public rule"
-        )
+    check_present(name, values)
     column = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
     if column.ndim != 1:
         raise InvalidInput(f"column {quoted(name)} has {column.ndim} dimensions; it must have one")

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from bayesdp.engines.pymc.sampling import import_pymc
+from bayesdp.synthesis import censored_regression_bounds as bounds
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -43,6 +44,8 @@ class Family:
         Adds y to a PyMC model: called with pymc, its name, eta, sigma and the values.
     log_density : callable
         Log density of y given eta and sigma.
+    largest : callable or None
+        Bound on its absolute value over intervals of eta and sigma; None for several categories.
     """
 
     number: int
@@ -52,6 +55,7 @@ class Family:
     spread: bool
     observed: Callable[..., Any]
     log_density: Callable[[Floats, Floats, Any], Floats]
+    largest: Callable[[Floats, Any, Any], Floats] | None
 
 
 def _is_positive(y: Floats) -> NDArray[np.bool_]:
@@ -69,6 +73,14 @@ def _gamma(pymc: Any, name: str, eta: Any, sigma: Any, y: Any) -> Any:
 
 def _gamma_log_density(y: Floats, eta: Floats, sigma: Floats) -> Floats:
     return np.asarray(stats.gamma.logpdf(y, sigma**-2, scale=sigma**2 * np.exp(eta)))
+
+
+def _poisson_log_density(y: Floats, eta: Floats, sigma: None) -> Floats:
+    return np.asarray(y * eta - np.exp(eta) - special.gammaln(y + 1))
+
+
+def _logit_log_density(y: Floats, eta: Floats, sigma: None) -> Floats:
+    return np.asarray(y * eta - np.logaddexp(0.0, eta))
 
 
 def _negative_binomial(pymc: Any, name: str, eta: Any, sigma: Any, y: Any) -> Any:
@@ -98,27 +110,30 @@ FAMILIES: Mapping[str, Family] = {
         1, "finite numbers", np.isfinite, False, True,
         lambda pymc, name, eta, sigma, y: pymc.Normal(name, eta, sigma, observed=y),
         lambda y, eta, sigma: np.asarray(stats.norm.logpdf(y, eta, sigma)),
+        bounds.of_normal,
     ),
     "log_normal": Family(
         2, "positive numbers", _is_positive, False, True,
         lambda pymc, name, eta, sigma, y: pymc.LogNormal(name, eta, sigma, observed=y),
         lambda y, eta, sigma: np.asarray(stats.norm.logpdf(np.log(y), eta, sigma) - np.log(y)),
+        bounds.of_log_normal,
     ),
     "gamma": Family(
         3, "positive numbers", _is_positive, False, True, _gamma, _gamma_log_density,
+        bounds.of_gamma,
     ),
     "poisson": Family(
         4, f"whole numbers from 0 to {_MOST_COUNT:,}", _is_count, True, False,
         lambda pymc, name, eta, sigma, y: pymc.Poisson(name, pymc.math.exp(eta), observed=y),
-        lambda y, eta, sigma: np.asarray(y * eta - np.exp(eta) - special.gammaln(y + 1)),
+        _poisson_log_density, bounds.of_concave(_poisson_log_density),
     ),
     "negative_binomial": Family(
         5, f"whole numbers from 0 to {_MOST_COUNT:,}", _is_count, True, True,
-        _negative_binomial, _negative_binomial_log_density,
+        _negative_binomial, _negative_binomial_log_density, bounds.of_negative_binomial,
     ),
     CATEGORICAL: Family(
         6, "places among the categories", _is_count, True, False,
-        _categorical, _categorical_log_density,
+        _categorical, _categorical_log_density, None,
     ),
 }  # fmt: skip
 """Families by name.
@@ -137,7 +152,7 @@ FAMILIES: Mapping[str, Family] = {
 _BINARY = Family(
     6, "places among the categories", _is_count, True, False,
     lambda pymc, name, eta, sigma, y: pymc.Bernoulli(name, logit_p=eta, observed=y),
-    lambda y, eta, sigma: np.asarray(y * eta - np.logaddexp(0.0, eta)),
+    _logit_log_density, bounds.of_concave(_logit_log_density),
 )  # fmt: skip
 
 
@@ -210,6 +225,16 @@ class RegressionLaw:
     def count(self, records: Rows) -> int:
         """The number of records."""
         return records.y.size
+
+    def observed(self, records: Rows) -> NDArray[Any]:
+        """Return the responses, as observed."""
+        return records.y
+
+    def largest(self, y: Floats, eta: Any, sigma: Any) -> Floats:
+        """Bound each record's absolute log density over intervals of its eta and of sigma."""
+        if self.known.largest is None:
+            return bounds.of_categories(y, eta, self.categories - 1)
+        return self.known.largest(y, eta, sigma)
 
     def model(self, records: Rows, variable: str) -> pm.Model:
         """Build the model in which the records are observed under a name."""

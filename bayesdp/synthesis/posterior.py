@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from bayesdp.engines.draws import Draws, import_arviz
 from bayesdp.engines.pymc.sampling import sample, without_notices
 from bayesdp.errors import EngineFailed, InvalidInput, quoted
 from bayesdp.mechanisms.censored.posterior import CensoredPosteriorMechanism
+from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.randomness import random_words
 from bayesdp.privacy import composition
 from bayesdp.privacy.guarantee import check_epsilon
@@ -173,6 +174,7 @@ class PosteriorSynthesizer(Synthesizer):
         ledger: DatasetLedger | None,
         points: Callable[[], list[dict[str, NDArray[Any]]]] | None = None,
         engine: str = "pymc",
+        axes: Sequence[Axis] = (),
     ) -> Release:
         """Release as `release` does, the parameters of each copy drawn by another engine if given.
 
@@ -184,6 +186,8 @@ class PosteriorSynthesizer(Synthesizer):
             Draws the free variables from the censored posterior, once for each copy.
         engine : {"pymc", "stan"}
             The engine that does, as the release names it.
+        axes : sequence of Axis
+            Categories, all public, of the columns whose numbers are places among them.
         """
         sweep()
         source = self._grid() if self.engine == "grid" else self._chains()
@@ -202,6 +206,7 @@ class PosteriorSynthesizer(Synthesizer):
             tuple(predictor.columns),
             None if isinstance(source, Censored) else source.grid,
             engine,
+            tuple(axes),
         )
 
         @without_notices()

@@ -17,6 +17,7 @@ from bayesdp.mechanisms.censored.grid import ClippedPosterior
 from bayesdp.mechanisms.randomness import reproducible
 
 if TYPE_CHECKING:
+    import arviz as az
     import pandas as pd
 
 Floats = NDArray[np.float64]
@@ -98,6 +99,38 @@ class PseudoPosterior:
         k = check_at_least_one("k", k)
         with reproducible(seed):
             return pd.DataFrame(self.law.drawn(k), columns=["phi", "lambda"])
+
+    def to_inference_data(self, k: int, seed: int) -> az.InferenceData:
+        """Draw `k` pairs as `sample` does, with each record's log density at each of them.
+
+        Parameters
+        ----------
+        k, seed
+            As for `sample`.
+
+        Returns
+        -------
+        InferenceData
+            As of `CensoredBetaSynthesizer.pseudo_posterior` by another engine, with one chain of
+            independent draws; values are those of the sorted records, rescaled to (0, 1).
+        """
+        from bayesdp.engines.draws import Draws
+        from bayesdp.synthesis.censored_beta_law import BetaLaw
+        from bayesdp.synthesis.censored_chains import as_inference_data, check_densities
+
+        grid, records, weights = self.law.grid, self.law.records, self.law.weights
+        check_densities(check_at_least_one("k", k), records.size)
+        drawn = self.sample(k, seed)
+        posterior = {str(name): drawn[name].to_numpy()[None] for name in drawn}
+        law = BetaLaw(grid.prior_phi, grid.prior_lambda, grid.largest)
+        return as_inference_data(
+            Draws(posterior, {}, "grid"),
+            law,
+            (self.law.low, self.law.high),
+            records[:],
+            None if weights is None else weights[:],
+            log_lik=True,
+        )
 
     @property
     def censored(self) -> int:

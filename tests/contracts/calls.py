@@ -239,6 +239,7 @@ def _mechanisms(call: Any) -> None:
         prior=(0.0, 0.1, 1.0, 0.1),
     )
     call(bdp.synthesizers.PublicWeights, 2.0, (0.5, 0.9), (1.0, 9.0))
+    call(bdp.synthesizers.PublicRegressionWeights, 2.0, (0.5, 0.9), ((-1.0, 1.0),), (0.5, 2.0))
     call(bdp.Count, 3, 9)
     call(bdp.Count.of, [0, 1, 1])
     call(F.Bernoulli, (1.0, 1.0))
@@ -382,6 +383,7 @@ def _posteriors(call: Any) -> None:
     law = bdp.synthesizers.CensoredBetaSynthesizer(2.0, grid=(12, 12)).pseudo_posterior(TABLE["x"])
     call(law.sample, 4, 1)
     call(law.summary, (0.25, 0.5))
+    call(law.to_inference_data, 4, 1)
     call(bdp.synthesizers.PseudoPosterior, law.law)
 
 
@@ -563,6 +565,8 @@ def _evaluation(call: Any) -> None:
             TABLE, other, known=["x"], synthetic=["y"], radius=0.1, by_record=True
         ),
     )
+    law = bdp.synthesizers.CensoredBetaSynthesizer(2.0, grid=(12, 12)).pseudo_posterior(TABLE["x"])
+    call(bdp.evaluate.plot_pseudo_posterior, law.to_inference_data(30, 1), var_names=["phi"])
     call(bdp.evaluate.plot_utility, bdp.evaluate.utility(TABLE, other, bins=3))
     found = call(bdp.combine, [1.0, 1.2, 0.9], [0.1, 0.1, 0.2], size_ratio=1.0)
     call(found.interval, 0.9)

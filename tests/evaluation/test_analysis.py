@@ -5,7 +5,9 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import stats
 
 import bayesdp as bdp
 from bayesdp.evaluation.analysis import (
@@ -55,15 +57,16 @@ def test_shipped_analyses_run(path: Path, tmp_path: Path):
     Or a little farther, by what few draws of the mean and the sd may be wrong.
     """
     analysis = load_analysis(path)
-    if analysis.fit.get("engine") == "stan":
+    if "stan" in (analysis.fit.get("engine"), analysis.synthesizer.model_extra.get("engine")):
         require_pystan()
     assert analysis.data.public
     steps = []
+    few = {"draws": 100, "warmup": 200, "chains": 2, "seed": 1}
     with bdp.reproducible(3):
         result = run_analysis(
             path.stem,
             tmp_path / "out",
-            fit={"draws": 100, "warmup": 200, "chains": 2, "seed": 1},
+            fit=None if analysis.combine else few,
             progress=lambda text, done: steps.append(done),
         )
     assert steps == sorted(steps)
@@ -71,6 +74,11 @@ def test_shipped_analyses_run(path: Path, tmp_path: Path):
     assert (tmp_path / "out" / "report" / "index.html").is_file()
     if path.stem in UNREFERENCED:
         assert result.reference is None
+        return
+    if analysis.combine:
+        found = result.combined
+        half = (found["high"] - found["low"]) / 2
+        assert np.all(np.abs(found["estimate"] - found["reference"]) < 3 * half)
         return
     reference = result.reference
     if result.model.family == "binomial":
@@ -94,11 +102,12 @@ def test_shipped_analyses_are_declared_right():
         assert f"bayesdp fit {path.stem} --out" in story
         assert re.search(r"1[789]\d\d", story), path  # a year
         analysis = load_analysis(path)
-        model = model_of(analysis.model.family, analysis.model.model_extra)
-        checked_fit(model, analysis.fit)
+        if analysis.model is not None:
+            model = model_of(analysis.model.family, analysis.model.model_extra)
+            checked_fit(model, analysis.fit)
+            families.add(model.family)
         synthesizer, _ = release_of(analysis.synthesizer.name, analysis.synthesizer.model_extra)
         analysis.data.check_taken_by(path.stem, type(synthesizer))
-        families.add(model.family)
         data.add(analysis.data.source)
         if analysis.fit.get("engine") in ("pymc", "stan"):
             programs.add(path.stem)
@@ -254,6 +263,116 @@ def test_a_network(tmp_path: Path):
     assert result.idata.posterior.sizes["draw"] == 60
     assert result.idata.posterior.sizes["chain"] == 2
     assert '"target_accept": 0.9' in result.idata.attrs["engine_settings"]
+
+
+COMBINED = """
+title = "t"
+[data]
+source = "data.csv"
+columns = ["y", "x", "v"]
+public = true
+[synthesizer]
+name = "sequential_modips"
+epsilon = 50.0
+copies = 3
+[[synthesizer.steps]]
+kind = "categorical"
+columns = { v = ["no", "yes"] }
+[[synthesizer.steps]]
+kind = "numeric"
+columns = { y = [0, 10], x = [0, 1] }
+[combine]
+"""
+
+
+@pytest.fixture
+def combined(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(5)
+    x = rng.random(300)
+    y = 2 + 5 * x + rng.normal(0, 0.5, 300)
+    v = rng.choice(["no", "yes"], 300, p=[0.75, 0.25])
+    rows = [",".join(map(str, row)) for row in zip(y, x, v, strict=True)]
+    (tmp_path / "data.csv").write_text("y,x,v\n" + "\n".join(rows) + "\n")
+    return tmp_path / "c.toml"
+
+
+@pytest.mark.parametrize(
+    ("section", "names"),
+    [
+        ('mean = "y"', ["mean of y"]),
+        ('proportion = { v = "yes" }', ["v = yes"]),
+        ('regression = ["y", "x"]\nrule = "rubin"\nlevel = 0.9', ["intercept", "x"]),
+    ],
+)
+def test_copies_are_combined(combined: Path, tmp_path: Path, run_cli, section: str, names):
+    """What the same formulas give by hand, of the copies as they were saved, and of the data."""
+    combined.write_text(COMBINED + section)
+    status, printed, said = run_cli(f"fit {combined} --out {tmp_path / 'out'}")
+    assert status == 0, said
+    copies = bdp.Release.load(tmp_path / "out" / "release").to_frames()
+    frame = pd.read_csv(tmp_path / "out" / "combined.csv", index_col="component")
+    assert list(frame.index) == names
+
+    def by_hand(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        n, y, yes = len(table), table["y"], table["v"] == "yes"
+        if "mean" in section:
+            return np.array([y.mean()]), np.array([y.var() / n])
+        if "proportion" in section:
+            return np.array([yes.mean()]), np.array([yes.mean() * (1 - yes.mean()) / n])
+        design = np.column_stack([np.ones(n), table["x"]])
+        beta, (squares,), *_ = np.linalg.lstsq(design, y, rcond=None)
+        return beta, np.diag(np.linalg.inv(design.T @ design)) * squares / (n - 2)
+
+    q, v = (np.array(part) for part in zip(*map(by_hand, copies), strict=True))
+    rubin = "rubin" in section
+    share, level = (1 + 1 / 3, 0.9) if rubin else (1 / 3, 0.95)
+    within, between = v.mean(axis=0), share * q.var(axis=0, ddof=1)
+    df = 2 * (1 + within / between) ** 2
+    half = stats.t(df).ppf((1 + level) / 2) * np.sqrt(within + between)
+    middle, narrow = q.mean(axis=0), stats.norm.ppf((1 + level) / 2) * np.sqrt(within / 3)
+    assert frame["estimate"].to_numpy() == pytest.approx(middle)
+    assert frame["low"].to_numpy() == pytest.approx(middle - half)
+    assert frame["high"].to_numpy() == pytest.approx(middle + half)
+    assert frame["naive"].to_numpy() == pytest.approx(middle)
+    assert frame["naive_low"].to_numpy() == pytest.approx(middle - narrow)
+    assert frame["naive_high"].to_numpy() == pytest.approx(middle + narrow)
+    truth, _ = by_hand(pd.read_csv(tmp_path / "data.csv"))
+    assert frame["reference"].to_numpy() == pytest.approx(truth)
+    page = (tmp_path / "out" / "report" / "index.html").read_text()
+    rule, most = ("rubin", "90%") if rubin else ("liu", "95%")
+    for text in (*names, f"by the rule {rule}", "It removes no bias", f"Naive {most} interval"):
+        assert text in page
+    assert f"{truth[0]:.3f}" in printed
+    assert f"{middle[0]:.3f} [{(middle - half)[0]:.3f}, {(middle + half)[0]:.3f}]" in printed
+    assert f"combined, {most}" in printed
+    assert "It removes no bias" in printed
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ("", "give one of mean, proportion and regression"),
+        ('mean = "y"\nregression = ["y", "x"]', "give one of mean"),
+        ('mean = "z"', r"\[combine\] is of the columns in \[data\]"),
+        ('mean = "v"', "combine needs numbers in v"),
+        ('regression = ["y"]', "the response and predictors"),
+        ('regression = ["y", "y"]', "different columns"),
+        ('proportion = { v = "yes", x = 1 }', "one column and its value"),
+        ('mean = "y"\nrule = "mine"', "rule must be one of liu, rubin"),
+        ('mean = "y"\nlevel = 1.5', "level is 1.5"),
+        ('mean = "y"\nmedian = "y"', "combine.median isn't known; there are mean, proportion"),
+        ('mean = "y"\n[fit]\ndraws = 9', r"give either \[model\], perhaps with \[fit\]"),
+        ('mean = "y"\n[model]\nfamily = "gaussian"', r"give either \[model\]"),
+    ],
+)
+def test_wrong_combinations_are_refused(combined: Path, tmp_path: Path, section: str, message: str):
+    combined.write_text(COMBINED + section)
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        run_analysis(str(combined), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    combined.write_text(COMBINED + 'mean = "y"')
+    with pytest.raises(bdp.errors.InvalidInput, match="draws: this analysis combines its copies"):
+        run_analysis(str(combined), tmp_path / "out", fit={"draws": 9})
 
 
 def test_finding():

@@ -196,6 +196,8 @@ def test_records_have_their_log_densities_if_asked(
     clipped = found["log_lik"].to_numpy()
     assert np.array_equal(clipped, np.clip(found["log_lik_noM"].to_numpy(), low, high))
     assert np.array_equal(idata.constant_data["lipschitz"], np.abs(clipped).max(axis=(0, 1)))
+    assert np.array_equal(idata.observed_data["value"], Y)
+    assert np.array_equal(idata.constant_data["weight"], np.broadcast_to(weight, Y.size))
     assert "log_likelihood" not in made.pseudo_posterior(Y, chains=3, seed=0).groups()
     assert made.stan_data(Y, log_lik=True)["log_densities"] == 1
     data, untouched = made.stan_data(Y), Y.copy()
@@ -226,6 +228,56 @@ def test_its_programs_are_public() -> None:
     model = made.pymc_model(Y[:20])
     assert {each.name for each in model.free_RVs} == {"phi", "lambda"}
     assert "censored_log_likelihood" in model.named_vars
+
+
+@pytest.mark.parametrize("call", ["release", "pseudo_posterior", "stan_data", "pymc_model"])
+def test_the_records_old_name_works_and_warns(call: str):
+    made = bdp.synthesizers.CensoredBetaSynthesizer(4.0, grid=(3, 3), size=2)
+    message = rf"{call}: the argument y is deprecated .*; write data"
+    with pytest.warns(DeprecationWarning, match=message) as caught:
+        getattr(made, call)(y=Y[:9])
+    assert caught[0].filename == __file__
+
+
+def test_unclipped_it_is_the_ordinary_posterior():
+    """By quadrature, on the grid; weights and clipping have no part in it."""
+    made = synthesizer("grid", weights=BOX, copies=2, center=1.0, neighbours="replace_one")
+    summary = made.pseudo_posterior(Y, clipped=False).summary()
+    phi, lam = np.linspace(0.1, 0.2, 401)[:, None], np.linspace(2.5, 5, 401)
+    a, b = lam * phi, lam * (1 - phi)
+    logs = (a - 1) * np.log(Y).sum() + (b - 1) * np.log1p(-Y).sum() - Y.size * special.betaln(a, b)
+    weight = special.softmax(logs - 2.5 * np.log(lam))
+    for name, values, p in (("phi", phi[:, 0], weight.sum(1)), ("lambda", lam, weight.sum(0))):
+        mean = float(p @ values)
+        sd = math.sqrt(float(p @ (values - mean) ** 2))
+        assert summary.loc[name, "mean"] == pytest.approx(mean, abs=1e-3 * sd)
+        assert summary.loc[name, "sd"] == pytest.approx(sd, rel=1e-3)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_unclipped_chains_clip_and_weigh_nothing(engine: str, quick: dict[str, Any]):
+    made = synthesizer(engine, weights=BOX, copies=2, center=1.0, neighbours="replace_one")
+    idata = made.pseudo_posterior(Y, seed=0, log_lik=True, clipped=False)
+    found = idata.log_likelihood
+    assert np.array_equal(found["log_lik"], found["log_lik_noM"])
+    right = stats.beta(5 * 0.2, 5 * 0.8).logpdf(Y)  # chain 1
+    assert found["log_lik"][1, 0].to_numpy() == pytest.approx(right, rel=1e-9, abs=1e-9)
+    assert np.all(idata.constant_data["weight"] == 1)
+    if engine == "stan":
+        _, data = quick["where"]
+        assert (data["weighted"], data["low"] < -1e299, data["high"] > 1e299) == (0, True, True)
+        return
+    parameters = {"phi": 0.2, "lambda": 5.0}
+    (potential,) = quick["where"][0].potentials
+    assert potential.eval(parameters_of(quick["where"][0], parameters)) == pytest.approx(
+        right.sum(), rel=1e-9
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match="clipped is 0"):
+        made.pseudo_posterior(Y, clipped=0)  # type: ignore[arg-type]
+
+
+def parameters_of(model: Any, values: dict[str, float]) -> dict[Any, float]:
+    return {model[name]: value for name, value in values.items()}
 
 
 @pytest.fixture

@@ -282,12 +282,43 @@ def test_a_release_by_stan(family: str, quick: dict[str, Any], tmp_path: Any):
     assert [sorted(frame) for frame in release.to_frames()] == [["age", "y"]] * 2
     for frame in release.to_frames():
         assert sorted(frame["age"]) == pytest.approx(public)
+        if family == CATEGORICAL:
+            assert set(frame["y"]) == set(LABELS)
+            continue
         assert FAMILIES[family].allowed(frame["y"].to_numpy(dtype=np.float64)).all()
     if family == CATEGORICAL:
-        assert set(release.to_frames()[0]["y"]) <= {0, 1, 2}
         assert (quick["data"]["category"] - 1 == Y[family]).all()
     release.save(tmp_path / "out")
-    assert bdp.Release.load(tmp_path / "out").fingerprint == release.fingerprint
+    loaded = bdp.Release.load(tmp_path / "out")
+    assert loaded.fingerprint == release.fingerprint
+    for one, other in zip(loaded.to_frames(), release.to_frames(), strict=True):
+        pd.testing.assert_frame_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [(("b", "a"), "O"), ((3, 1), "i"), ((0.5, 0.25), "f"), ((True, False), "b")],
+)
+def test_copies_have_the_declared_labels(labels: Any, kind: str, tmp_path: Any):
+    """The second is a third of the records, within 6 standard errors: another order would show."""
+    size, intercept = 3000, (-0.70, -0.68)
+    made = synthesizer(
+        CATEGORICAL,
+        engine="grid",
+        grid_bounds={"intercept": intercept},
+        size=size,
+        categories={"value": labels},
+    )
+    with bdp.reproducible(1):
+        release = made.release(pd.Series([labels[0]] * 60 + [labels[1]] * 30, name="value"))
+    release.save(tmp_path / "out")
+    for found in (release, bdp.Release.load(tmp_path / "out")):
+        (frame,) = found.to_frames()
+        assert frame["value"].dtype.kind == kind
+        assert set(frame["value"]) == set(labels)
+        share = float((frame["value"] == labels[1]).mean())
+        assert abs(share - special.expit(-0.69)) < 6 * math.sqrt(0.25 / size)
+    assert found.mechanism.axes[0].categories == labels
 
 
 def test_a_release_by_pymc(monkeypatch: pytest.MonkeyPatch):
@@ -357,6 +388,7 @@ def test_weights_are_functions_of_one_record():
         ({"family": "categorical", "categories": ("a", "b")}, "must map the response"),
         ({"family": "categorical", "categories": {"y": "ab"}, "response": "z"}, "must map the"),
         ({"family": "categorical", "categories": None}, "categories go with"),
+        ({"family": "categorical", "categories": {"y": (1, "a")}}, "of several types"),
         ({"predictors": ("a",)}, "response is missing"),
         ({"predictors": ("y",), "response": "y"}, "all different"),
         ({"predictors": "age", "response": "y"}, "all different"),

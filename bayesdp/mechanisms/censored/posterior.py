@@ -27,17 +27,19 @@ where a refusal to release counts as one more outcome.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 from bayesdp.checks import as_float, check_at_least_one, keep, plain
+from bayesdp.core.fields import later
 from bayesdp.core.outputs.records import Column, Records
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
+from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.privacy import composition
 from bayesdp.privacy.guarantee import Strength
 from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours
@@ -96,6 +98,9 @@ class CensoredPosteriorMechanism(Mechanism):
         Each parameter's name, bounds and number of cells, where it was drawn from a public grid.
     engine : {"pymc", "stan"}
         Engine that draws the parameters.
+    axes : sequence of Axis
+        Categories of the columns that have labels. Such a column's kind is "integer", and a
+        record has the label's place among them, from 0.
 
     Raises
     ------
@@ -115,6 +120,7 @@ class CensoredPosteriorMechanism(Mechanism):
     columns: tuple[tuple[str, str], ...]
     grid: tuple[GridAxis, ...] | None = None
     engine: str = "pymc"
+    axes: tuple[Axis, ...] = later(())
 
     def __post_init__(self) -> None:
         plain(self)
@@ -140,6 +146,7 @@ class CensoredPosteriorMechanism(Mechanism):
         object.__setattr__(self, "columns", columns)
         if self.grid is not None:
             object.__setattr__(self, "grid", check_grid(self.grid))
+        object.__setattr__(self, "axes", _check_labels(self.axes, columns))
 
     @property
     def neighbours(self) -> Neighbours:
@@ -206,9 +213,24 @@ class CensoredPosteriorMechanism(Mechanism):
     @property
     def space(self) -> Records:
         """Tables of the synthetic records' columns."""
-        whole = {"integer": True, "number": False}
-        made = tuple(Column(name, whole=whole[kind]) for name, kind in self.columns)
-        return Records(self.size, made)
+        labels = {axis.name: Column(axis.name, 0, axis.size - 1, axis=axis) for axis in self.axes}
+        made = [
+            labels.get(name, Column(name, whole=kind == "integer")) for name, kind in self.columns
+        ]
+        return Records(self.size, tuple(made))
+
+
+def _check_labels(axes: Any, columns: Sequence[Any]) -> tuple[Axis, ...]:
+    """Return the axes if each has the categories of a column of places, or raise InvalidInput."""
+    made = tuple(Axis(**axis) if isinstance(axis, Mapping) else axis for axis in axes)
+    places = [name for name, kind in columns if kind == "integer"]
+    names = [getattr(axis, "name", None) for axis in made if getattr(axis, "categories", None)]
+    if len(names) < len(made) or len(set(names)) < len(names) or not set(names) <= set(places):
+        raise InvalidInput(
+            f"axes is {quoted(axes)}; they must be the categories of columns, each once, whose "
+            f"kind is 'integer', as {places} are"
+        )
+    return made
 
 
 def check_grid(grid: Sequence[Any]) -> tuple[GridAxis, ...]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import is_number
 from bayesdp.core.outputs import structured
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.counts.count import is_missing
+from bayesdp.mechanisms.counts.count import check_present
 
 _LARGEST = sys.float_info.max
 
@@ -98,11 +98,7 @@ class Axis:
             If a value is missing, of another kind, not a listed category, or outside the bounds
             unless `clamp`.
         """
-        if np.any(is_missing(column)) or np.ma.is_masked(column):
-            raise InvalidInput(
-                f"column {quoted(self.name)} has missing values; drop or impute them by a public "
-                "rule"
-            )
+        check_present(self.name, column)
         if self.categories is not None:
             return self._codes(column)
         values = np.asarray(column)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import plain
 from bayesdp.core.views import CountView, DrawnCountsView
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +167,14 @@ def is_missing(values: Any) -> Any:
     if array.dtype == object:
         return np.fromiter((_is_missing_value(v) for v in array.ravel()), dtype=bool)
     return False
+
+
+def check_present(name: str, column: Any) -> None:
+    """Raise InvalidInput, which shows no value, if a column has missing or masked ones."""
+    if np.any(is_missing(column)) or np.ma.is_masked(column):
+        raise InvalidInput(
+            f"column {quoted(name)} has missing values; drop or impute them by a public rule"
+        )
 
 
 def _is_missing_value(value: Any) -> bool:

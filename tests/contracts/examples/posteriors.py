@@ -6,6 +6,7 @@ import numpy as np
 
 import bayesdp as bdp
 from bayesdp.mechanisms.censored.posterior import CensoredPosteriorMechanism
+from bayesdp.mechanisms.counts.cells import Axis
 from tests.contracts.examples.example import Example, plane
 
 EXAMPLES: list[Example] = [
@@ -27,6 +28,19 @@ EXAMPLES: list[Example] = [
         CensoredPosteriorMechanism(9, 1, -1.0, 2.0, (("y", "number"),), engine="stan"),
         [(None, None)],
         [[(1.5,)]],
+        intractable=True,
+    ),
+    Example(
+        CensoredPosteriorMechanism(
+            None,
+            2,
+            -1.0,
+            0.0,
+            (("y", "integer"), ("x", "number")),
+            axes=(Axis("y", categories=("no", "yes")),),
+        ),
+        [(None, None)],
+        [[(0, 0.5), (1, -1.5)]],
         intractable=True,
     ),
     *(

@@ -149,9 +149,21 @@ def censored_regression(engine: str, **options: Any) -> Callable[[Records], None
     return run
 
 
+def public_weights(r: Records) -> None:
+    ends = {"intercept": (0.0, 1000.0), "sigma": (50.0, 500.0)}
+    made = bdp.synthesizers.CensoredRegressionSynthesizer(
+        4.0, response="pressure", size=5, engine="grid", grid_bounds=ends, grid_size=6,
+        weights=bdp.synthesizers.PublicRegressionWeights(2.0, (0.0, 1000.0), (), (50.0, 500.0)),
+    )  # fmt: skip
+    made.release(r.table)
+
+
 def pseudo_posterior(r: Records) -> None:
-    found = bdp.synthesizers.CensoredBetaSynthesizer(4.0).pseudo_posterior(r.unit)
+    made = bdp.synthesizers.CensoredBetaSynthesizer(4.0, weights=r.weights)
+    found = made.pseudo_posterior(r.unit)
     found.summary(), found.sample(10, 1), found.lipschitz, found.censored
+    plain = made.pseudo_posterior(r.unit, clipped=False).to_inference_data(30, 1)
+    bdp.evaluate.plot_pseudo_posterior(found.to_inference_data(30, 1), plain)
 
 
 def scan(r: Records) -> None:
@@ -260,6 +272,7 @@ CASES: dict[str, Callable[[Records], None]] = {
     "PoissonGammaSynthesizer": poisson_gamma,
     "PosteriorSynthesizer": posterior_grid,
     "PseudoPosterior": pseudo_posterior,
+    "PublicRegressionWeights": public_weights,
     "SequentialModipsSynthesizer": sequential_modips,
     "TruncatedStatisticsSynthesizer": of_graph(
         lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer(

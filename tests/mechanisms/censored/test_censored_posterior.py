@@ -9,6 +9,7 @@ import pytest
 
 import bayesdp as bdp
 from bayesdp.mechanisms.censored.posterior import CensoredPosteriorMechanism
+from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.privacy.neighbours import Neighbours
 
 COLUMNS = (("y", "number"), ("k", "integer"))
@@ -62,6 +63,11 @@ def test_epsilon_is_never_rounded_down():
         ({"columns": (("", "number"),)}, "columns is"),
         ({"columns": (("y", "number"), ("y", "number"))}, "columns is"),
         ({"columns": (("copy", "number"),)}, "are taken"),
+        ({"axes": (Axis("y", categories=("a", "b")),)}, "axes is"),
+        ({"axes": (Axis("k", edges=(0.0, 1.0)),)}, "axes is"),
+        ({"axes": (Axis("k", categories=("a", "b")),) * 2}, "axes is"),
+        ({"axes": ("k",)}, "axes is"),
+        ({"axes": ({"name": "k", "categories": ("a", "a")},)}, "must be different labels"),
     ],
 )
 def test_bad_parameters_are_refused(change: dict[str, Any], message: str):
@@ -83,6 +89,16 @@ def test_outputs_are_sorted_tables_of_their_columns_kinds():
     ]:
         with pytest.raises(bdp.errors.InvalidInput, match=message):
             mechanism.check_output(bad)
+    labelled = CensoredPosteriorMechanism(
+        5, 2, -1.0, 0.0, COLUMNS, axes=(Axis("k", categories=("no", "yes")),)
+    )
+    outputs = [labelled.check_output([(2, 1), (1.5, 0)])]
+    encoded = labelled.encode(outputs)
+    assert encoded["k"].tolist() == ["no", "yes"]
+    assert [labelled.check_output(each) for each in labelled.decode(encoded)] == outputs
+    for wrong in (2, -1, 0.5):
+        with pytest.raises(bdp.errors.InvalidInput, match="labels' numbers from 0 to 1"):
+            labelled.check_output([(2, wrong), (1.5, 0)])
     with pytest.raises(bdp.errors.InvalidInput, match="copies is 0"):
         mechanism.guarantee(copies=0)
 
