@@ -43,7 +43,7 @@ def test_pymc_samples_as_it_is_told(fit: Any, charest_release: bdp.Release, samp
     )
     careful = fit("pymc", sampler=sampler, draws=300, target_accept=0.97, max_treedepth=1)
     accepted = [float(f.sample_stats["acceptance_rate"].mean()) for f in (usual, careful)]
-    assert accepted[0] < 0.9 < 0.94 < accepted[1]
+    assert accepted[0] < 0.93 < 0.94 < accepted[1]
     assert int(usual.sample_stats["tree_depth"].max()) > 1
     assert int(careful.sample_stats["tree_depth"].max()) == 1
     assert json.loads(careful.attrs["engine_settings"]) == {
