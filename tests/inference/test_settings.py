@@ -32,8 +32,10 @@ def fit(charest_release: bdp.Release) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_pymc_samples_as_it_is_told(fit: Any, charest_release: bdp.Release, sampler: str) -> None:
+    most = 0.9
     if sampler in ("numpyro", "blackjax"):
         require_jax()
+        most = 0.93  # theirs end nearer to 1 by default
     usual = fit("pymc", sampler=sampler, draws=1500, cores=1)
     exact = MODEL.posterior(charest_release)
     p = usual.posterior["p"].to_numpy()
@@ -43,13 +45,13 @@ def test_pymc_samples_as_it_is_told(fit: Any, charest_release: bdp.Release, samp
     )
     careful = fit("pymc", sampler=sampler, draws=300, target_accept=0.97, max_treedepth=1)
     accepted = [float(f.sample_stats["acceptance_rate"].mean()) for f in (usual, careful)]
-    assert accepted[0] < 0.93 < 0.94 < accepted[1]
+    assert accepted[0] < most < 0.94 < accepted[1]
     assert int(usual.sample_stats["tree_depth"].max()) > 1
     assert int(careful.sample_stats["tree_depth"].max()) == 1
     assert json.loads(careful.attrs["engine_settings"]) == {
         "sampler": sampler, "target_accept": 0.97, "max_treedepth": 1
     }  # fmt: skip
-    assert sampler in json.loads(usual.attrs["engine_versions"])
+    assert {*json.loads(usual.attrs["engine_versions"])} & {*SAMPLERS} == {"pymc", sampler}
     lp, centre = usual.sample_stats["lp"].to_numpy(), np.abs(p - np.median(p))
     assert np.corrcoef(lp.ravel(), centre.ravel())[0, 1] < -0.5  # no potential energy
 
