@@ -51,6 +51,13 @@ class ModelSection(BaseModel):
 
     family: str
 
+    def parameters(self, folder: Path) -> dict[str, Any]:
+        """Return the model's parameters; a source is a file beside this one, in this folder."""
+        made = dict(self.model_extra or {})
+        if isinstance(made.get("source"), str):
+            made["source"] = str(folder / made["source"])
+        return made
+
 
 class Analysis(_Section):
     """Declaration of a whole analysis, as read from a TOML file."""
@@ -193,7 +200,7 @@ def run_analysis(
             )
         section = cast(CombineSection, analysis.combine)  # there is one or the other
         return _run_combined(analysis, section, path.parent, out, force, progress)
-    model = model_of(analysis.model.family, analysis.model.model_extra or {})
+    model = model_of(analysis.model.family, analysis.model.parameters(path.parent))
     sampling = checked_fit(model, {**analysis.fit, **(fit or {})})
     with whole_folder(out, POSTERIOR, force=force) as work:
         release, data, by = _released(analysis, path.parent, progress)

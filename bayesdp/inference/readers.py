@@ -21,6 +21,7 @@ MODELS = Registry(
         "logistic_regression": "regression.logistic:LogisticRegressionModel",
         "multinomial": "counts.multinomial:MultinomialModel",
         "poisson": "counts.poisson:PoissonModel",
+        "pymc": "own:PyMCModel",
     },
 )
 """By their families; another package's are entry points of this group."""

@@ -527,6 +527,7 @@ def _models(call: Any) -> None:
     idata = model.fit(COUNTED, draws=30, chains=2, seed=1)
     call(bdp.posterior_predictive, model, idata, COUNTED, draws=20, seed=1)
     call(bdp.prior_predictive, model, COUNTED, draws=20, seed=1)
+    call(bdp.models.PyMCModel, lambda release: release, variables=("p",))
     call(bdp.log_evidence, model, COUNTED, draws=20, chains=2, warmup=20, seed=1)
     call(bdp.evaluate.log_likelihood, model, idata, COUNTED)
     call(
