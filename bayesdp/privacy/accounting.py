@@ -155,7 +155,7 @@ def composed_profile(mechanism: Any, count: int, pure_epsilon: float) -> Profile
 
     @cache
     def laws() -> Sequence[LossDistribution]:
-        return loss_distribution.of_pld(_loss(mechanism))
+        return _losses(mechanism)
 
     def divergence(epsilon: float) -> float:
         found = [loss_distribution.composed_delta([(law, count)], epsilon) for law in laws()]
@@ -237,8 +237,16 @@ def _mechanism(part: Any, promise: Guarantee, relation: Neighbours) -> Accountab
     return part if known and promise.neighbours is relation else None
 
 
-def _loss(mechanism: Any) -> Any:
-    return mechanism.pld() if hasattr(mechanism, "pld") else mechanism.profile().pld()
+def _losses(mechanism: Any) -> tuple[LossDistribution, LossDistribution]:
+    """The laws of a mechanism's privacy loss, in both directions."""
+    from bayesdp.privacy import loss_distribution
+
+    if hasattr(mechanism, "pld"):
+        return loss_distribution.of_pld(mechanism.pld())
+    profile: Profile = mechanism.profile()
+    if profile.losses is not None:
+        return (law := profile.losses()), law
+    return loss_distribution.of_pld(profile.pld())
 
 
 def _times(cost: float, count: int) -> list[float]:
@@ -299,7 +307,7 @@ def _optimal(parts: Sequence[_Part], delta: float) -> float:
     laws: list[tuple[tuple[LossDistribution, LossDistribution], int]] = []
     for part in parts:
         if part.mechanism is not None:
-            laws.append((loss_distribution.of_pld(_loss(part.mechanism)), part.count))
+            laws.append((_losses(part.mechanism), part.count))
         elif math.isinf(part.promise.epsilon) or part.promise.delta == 1:
             return math.inf
         else:

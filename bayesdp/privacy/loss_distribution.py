@@ -53,6 +53,7 @@ _TRIM = 1e-17  # tilted mass that each end of a single law may lose
 _SPREAD = 1e-4  # share of the variance that splitting on the grid may add
 _POINTS = (2**14, 2**20)  # of the grid of the sum, at least and at most
 _TILTS = 8  # of delta at most, until it changes no more
+_ALIKE = 1e-12  # share of a loss by which rounding may take it off a lattice
 _DIRECT = 128  # up to this length, sums of products are faster than transforms
 
 Floats = NDArray[np.float64]
@@ -311,14 +312,23 @@ def _least(parts: Parts, bound: Callable[[float], float]) -> tuple[float, float]
     return math.exp(best.x), float(best.fun)
 
 
+def _lattice(parts: Parts) -> float | None:
+    """The step of a lattice that all losses are on, but for rounding; None if there is none."""
+    losses = np.abs(np.concatenate([law.losses for law, _ in parts]))
+    step = float(np.min(losses[losses > 0]))
+    ratios = losses / step
+    span = math.fsum(times * float(np.ptp(law.losses)) for law, times in parts)
+    alike = np.all(np.abs(ratios - np.rint(ratios)) <= _ALIKE * ratios)
+    return step if alike and span <= step * _POINTS[1] else None
+
+
 def _grid(parts: Parts, theta: float) -> float:
     """A step on which splitting adds little to the variance of the sum.
 
     A split mass has a variance of at most a quarter of the step squared. Any step is valid.
     """
-    sizes = {float(abs(loss)) for law, _ in parts for loss in law.losses[:3]}
-    if len(sizes) == 1 and all(law.losses.size == 2 for law, _ in parts):
-        return sizes.pop()  # all losses are on the grid of the one epsilon
+    if (exact := _lattice(parts)) is not None:
+        return exact
     variance, span, count = 0.0, 0.0, 0
     for law, times in parts:
         weights = special.softmax(np.log(np.maximum(law.masses, 1e-300)) + theta * law.losses)

@@ -51,6 +51,9 @@ class Profile:
         Why there is no better promise, in words; empty where there is nothing to explain.
     inverse : callable, optional
         epsilon at a positive delta, where it is found otherwise than as a root of `divergence`.
+    losses : callable, optional
+        The `loss_distribution.LossDistribution` of a dominating pair, the same in both directions,
+        where it is known itself: its composition has no errors of a grid through the profile.
     """
 
     divergence: Callable[[float], float]
@@ -58,6 +61,7 @@ class Profile:
     limit: float = 0.0
     why: str = ""
     inverse: Callable[[float], float] | None = None
+    losses: Callable[[], Any] | None = None
 
     def delta(self, epsilon: float) -> float:
         """The tight delta at epsilon in [0, inf], rounded up."""

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import optimize
 
 import bayesdp as bdp
 from bayesdp.privacy import loss_distribution
@@ -155,6 +156,45 @@ def test_against_dp_accounting():
     assert made.epsilon == pytest.approx(peer, rel=1e-3)
     assert made.neighbours is bdp.Neighbours.ADD_REMOVE
     assert made.epsilon < bdp.compose([(promise(1.0), 20)], delta=1e-5).epsilon
+
+
+def exact_epsilon(scale, shift, count, delta):
+    """Of discrete Laplace noises, whose summed loss is on the lattice of 1 / scale."""
+    z = np.arange(-400, 401 + shift)
+    pmf = np.exp(-np.abs(z) / scale) * math.tanh(0.5 / scale)
+    pmf /= pmf.sum()
+    steps = np.abs(z - shift) - np.abs(z) + shift
+    one = np.bincount(steps, pmf)
+    law = np.ones(1)
+    for _ in range(count):
+        law = np.convolve(law, one)
+    losses = (np.arange(law.size) - count * shift) / scale
+
+    def above(epsilon):
+        gap = np.maximum(losses - epsilon, 0.0)
+        return float(law @ -np.expm1(-gap)) - delta
+
+    return optimize.brentq(above, 0.0, count * shift / scale, xtol=1e-13)
+
+
+@pytest.mark.parametrize(("scale", "shift", "count"), [(10.0, 1, 400), (4.0, 3, 200), (0.5, 2, 9)])
+@pytest.mark.parametrize("delta", [1e-3, 1e-9])
+def test_discrete_laplaces_compose_by_their_own_law(scale, shift, count, delta):
+    """Not by a grid through the profile, whose errors add up."""
+    noise = bdp.mechanisms.DiscreteLaplaceMechanism(scale, shift, "add_remove")
+    made = bdp.compose([(noise, count)], delta=delta).epsilon
+    exact = exact_epsilon(scale, shift, count, delta)
+    assert exact <= made * (1 + 1e-12)
+    assert made <= exact * (1 + 1e-9)
+
+
+def test_ten_thousand_laplaces_are_no_looser_than_dp_accounting_s():
+    from dp_accounting.pld import privacy_loss_distribution as plds
+
+    noise = bdp.mechanisms.DiscreteLaplaceMechanism(10.0, 1, "add_remove")
+    made = bdp.compose([(noise, 10_000)], delta=1e-6).epsilon
+    peer = plds.from_discrete_laplace_mechanism(0.1, value_discretization_interval=1e-4)
+    assert made <= peer.self_compose(10_000).get_epsilon_for_delta(1e-6) * (1 + 1e-9)
 
 
 def test_a_conjugate_release_composes():

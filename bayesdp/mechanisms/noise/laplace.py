@@ -15,14 +15,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import ClassVar
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.laws import LaplaceNoise
-from bayesdp.mechanisms.noise.pure import laplace_divergence, truncated_laplace, up
+from bayesdp.mechanisms.noise.pure import (
+    laplace_divergence,
+    laplace_losses,
+    truncated_laplace,
+    up,
+)
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.profile import Profile, pure_profile
+
+_MOST_LOSSES = 1 << 16  # of one release; beyond it a grid through the profile is as good
 
 
 def laplace_profile(
@@ -41,7 +49,8 @@ def laplace_profile(
         return pure_profile(epsilon, copies, up(copies * Fraction(epsilon)))
     total = up(copies * steps / noise.scale)
     if copies == d == 1 and not math.isinf(total):
-        return Profile(lambda at: laplace_divergence(noise, steps, at), total)
+        exact = partial(laplace_losses, noise, steps) if 0 < steps <= _MOST_LOSSES else None
+        return Profile(lambda at: laplace_divergence(noise, steps, at), total, losses=exact)
     return pure_profile(up(steps / noise.scale), copies, total)
 
 

@@ -42,8 +42,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from bayesdp.mechanisms.noise.laws import GaussianNoise, LaplaceNoise
+
+if TYPE_CHECKING:
+    from bayesdp.privacy.loss_distribution import LossDistribution
 
 _SAFE = 1 + 1e-12  # above the errors of the logarithms below
 _BELOW = 1 - 2.0**-50  # of epsilon, where what is left of a ratio above it is the difference
@@ -117,3 +123,20 @@ def laplace_divergence(noise: LaplaceNoise, shift: int, epsilon: float) -> float
     rest = math.expm1(-m * rate) * math.expm1((m + 1) * rate - gap)
     q = math.exp(-rate)
     return float((-math.expm1(-gap) + q * rest) / (1 + q))
+
+
+def laplace_losses(noise: LaplaceNoise, shift: int) -> LossDistribution:
+    r"""The law of the privacy loss of discrete Laplace noise against itself, `shift` steps away.
+
+    At z the loss is (|z - shift| - |z|) / t: shift / t for all z <= 0, of probability 1 / (1 + q),
+    (shift - 2 z) / t for 0 < z < shift, and -shift / t beyond, of probability q^shift / (1 + q). By
+    symmetry it is the same in the other direction, and `laplace_divergence` says that the furthest
+    neighbours' pair dominates.
+    """
+    from bayesdp.privacy.loss_distribution import LossDistribution
+
+    rate = float(1 / noise.scale)
+    z = np.arange(shift + 1.0)
+    masses = np.exp(-rate * z) * math.tanh(rate / 2)
+    masses[[0, -1]] = np.exp([0.0, -rate * shift]) / (1 + math.exp(-rate))
+    return LossDistribution(np.asarray((shift - 2 * z) * rate), masses, 0.0)
