@@ -113,8 +113,9 @@ def line_of(text: str, place: Place) -> int | None:
         key = None if header else _KEY.match(line)
         inside = _path_of(f"{key[1]} = 0") if key else ()
         here = (*table, *(inside or ()))
-        if best < len(here) <= len(place) and place[: len(here)] == here:
-            best, found = len(here), number
+        common = min(len(here), len(place))
+        if common > best and here[:common] == place[:common]:
+            best, found = common, number
     return found
 
 

@@ -35,7 +35,7 @@ def declared_columns(given: Any) -> dict[str, Column]:
     """
     if not isinstance(given, Mapping) or not given:
         raise Contradiction(
-            [(("columns",), f" is {quoted(given)}; it must be a table of columns, one or more")]
+            [(("columns",), f" is {_said(given)}; it must be a table of columns, one or more")]
         )
     made: dict[str, Column] = {}
     faults: list[Fault] = []
@@ -78,12 +78,16 @@ def declared_column(name: Any, given: Any) -> Column:
         raise Contradiction([(place, said)])
     kind = TYPES.get(given["type"]) if isinstance(given.get("type"), str) else None
     if kind is None:
-        said = f" is {quoted(given.get('type'))}; it must be one of {', '.join(TYPES)}"
+        said = f" is {_said(given.get('type'))}; it must be one of {', '.join(TYPES)}"
         raise Contradiction([((*place, "type"), said)])
     try:
         return kind.model_validate(dict(given))
     except ValidationError as error:
         raise Contradiction(faults_of(error, kind, place)) from None
+
+
+def _said(given: Any) -> str:
+    return "missing" if given is None else quoted(given)
 
 
 def private_bins(columns: Mapping[str, Column]) -> dict[str, PrivateBins]:

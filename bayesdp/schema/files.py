@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -117,8 +118,8 @@ def names_in(path: str | Path) -> list[str]:
 
 
 def _csv_names(file: Path) -> list[str]:
-    with file.open("rb", buffering=0) as raw:  # without a buffer, which would hold records too
-        line = raw.readline(_LONGEST)
+    with file.open("rb", buffering=0) as raw:
+        line = header_of(raw)
     try:
         names = next(csv.reader([line.decode("utf-8-sig")], strict=True), [])
     except (UnicodeDecodeError, csv.Error):
@@ -129,6 +130,11 @@ def _csv_names(file: Path) -> list[str]:
             "all different, none empty and none a number; write such a line, or give the names"
         )
     return names
+
+
+def header_of(raw: FileIO) -> bytes:
+    """Read a file's first line; without a buffer, which would hold records too."""
+    return raw.readline(_LONGEST)
 
 
 def _is_name(text: str) -> bool:

@@ -276,9 +276,7 @@ class Date(_Whole):
     @classmethod
     def starts_of(cls, low: Any, high: Any, bins: Any) -> NDArray[Any]:
         if bins is None:
-            raise ValueError(
-                f'bins is missing; give "year", "month", dates, a number, or {_PRIVATE}'
-            )
+            raise ValueError(f'give "year", "month", dates, a number, or {_PRIVATE}')
         if bins not in ("year", "month"):
             return super().starts_of(low, high, bins)
         unit = f"datetime64[{'Y' if bins == 'year' else 'M'}]"

@@ -110,9 +110,10 @@ class Labels(Column):
             known = np.array([_place(label, self.labels) for label in (False, True)])
             found = known[values.astype(np.int64)]
         else:
-            listed = np.array(self.labels, dtype=object if kind == "text" else np.int64)
+            dtype = object if kind == "text" else np.int64
             given = values if kind == "text" else whole(values)
-            found = pd.Index(listed).get_indexer(pd.Index(given)).astype(np.int64)
+            listed = pd.Index(self.labels, dtype=dtype)
+            found = listed.get_indexer(pd.Index(given, dtype=dtype)).astype(np.int64)
         if self.other is not None:
             found = np.where(found < 0, _place(self.other, self.labels), found)
         return found
@@ -135,9 +136,8 @@ class Labels(Column):
             for label in (self.hierarchy.get(one, (one,)) if isinstance(one, str) else (one,))
         ]
         _check_labels(picked, self.labels)
-        mask = np.zeros(self.size, dtype=bool)
-        mask[[_place(label, self.labels) for label in picked]] = True
-        return mask
+        named = set(picked)
+        return np.array([label in named for label in self.labels])
 
 
 class Boolean(Column):

@@ -109,8 +109,10 @@ def _read(present: pd.Series[Any], missing: NDArray[np.bool_]) -> Values:
     if types.is_integer_dtype(dtype):
         wide = np.uint64 if types.is_unsigned_integer_dtype(dtype) else np.int64
         return Values("integer", present.to_numpy(dtype=wide), None, missing)
-    if types.is_datetime64_any_dtype(dtype):
-        days = present.dt.tz_localize(None).to_numpy().astype("datetime64[D]")
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        present = present.dt.tz_localize(None)  # the day in its own time zone
+    if isinstance(present.dtype, np.dtype) and present.dtype.kind == "M":
+        days = present.to_numpy().astype("datetime64[D]")
         return Values("date", days, None, missing)
     if not isinstance(dtype, pd.StringDtype):
         present = present.astype(object)

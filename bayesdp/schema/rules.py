@@ -45,7 +45,8 @@ def declared_rules(zeros: Any, columns: Mapping[str, Column]) -> tuple[Rule, ...
                 said = f": it leaves no cell of column {quoted(name)}; no record would be possible"
                 faults.append((("zeros", k, name), said))
         if not faults and not _possible(rules, allowed):
-            faults.append((("zeros",), ": the rules exclude every record; leave one out"))
+            last = len(rules) - 1
+            faults.append((("zeros", last), ": the rules exclude every record; leave one out"))
     if faults:
         raise Contradiction(faults)
     return tuple(rules)
@@ -87,13 +88,16 @@ def picked(column: Column, given: Any) -> NDArray[np.bool_]:
 
 def _possible(rules: Sequence[Rule], allowed: Rule) -> bool:
     """Return True if some record, of allowed cells, is excluded by no rule."""
-    if not rules:
-        return True
-    rule, *rest = rules
-    for name, mask in rule.items():  # the record avoids this rule by this column
-        left = allowed[name] & ~mask
-        if left.any() and _possible(rest, allowed | {name: left}):
+    tried = [(0, allowed)]
+    while tried:
+        k, allowed = tried.pop()
+        if k == len(rules):
             return True
+        left = {name: allowed[name] & ~mask for name, mask in rules[k].items()}
+        if any(np.array_equal(left[name], allowed[name]) for name in left):
+            tried.append((k + 1, allowed))  # the rule excludes none of these
+            continue
+        tried += [(k + 1, allowed | {name: mask}) for name, mask in left.items() if mask.any()]
     return False
 
 
