@@ -104,11 +104,16 @@ def _faults(schema: Schema, data: Path) -> Iterator[str]:
     if absent:
         return
     whole = schema.with_cuts({name: [] for name in private_bins(schema.columns)})
-    types = {name: _ARROW.get(column.takes[0], "double") for name, column in whole.columns.items()}
+    types = dict.fromkeys(ids, "string") | {
+        name: _ARROW.get(column.takes[0], "double") for name, column in whole.columns.items()
+    }
     found: dict[str, str] = {}
     try:
         for batch in scan(data, list(types)).typed(types):
-            found |= _unfit(whole, batch, found)
+            if ids and batch[ids].isna().to_numpy().any():
+                said = "has missing values; give each record its person's"
+                found[ids[0]] = f"column {quoted(ids[0])} {said}"
+            found |= _unfit(whole, batch[list(whole.columns)], found)
     except InvalidInput:  # of Arrow's, that a file can't be read with these types
         found = dict(_unreadable(data, types)) or found
         if not found:
@@ -117,7 +122,7 @@ def _faults(schema: Schema, data: Path) -> Iterator[str]:
 
 
 def _unfit(schema: Schema, batch: pd.DataFrame, known: Mapping[str, str]) -> dict[str, str]:
-    """Return what doesn't fit in a batch, by column; "" is for combinations of them."""
+    """Return what doesn't fit in a batch, by column; "" is for combinations."""
     from bayesdp.schema.schema import Schema
 
     found = {}

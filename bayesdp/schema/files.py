@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import datetime as dt
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
-from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +119,7 @@ def names_in(path: str | Path) -> list[str]:
 
 def _csv_names(file: Path) -> list[str]:
     with file.open("rb", buffering=0) as raw:
-        line = header_of(raw)
+        line = raw.readline(_LONGEST)  # without a buffer, which would hold records too
     try:
         names = next(csv.reader([line.decode("utf-8-sig")], strict=True), [])
     except (UnicodeDecodeError, csv.Error):
@@ -127,23 +127,18 @@ def _csv_names(file: Path) -> list[str]:
     if not names or len(set(names)) < len(names) or not all(map(_is_name, names)):
         raise InvalidInput(
             f"{quoted(file)} has no line of names first: texts in UTF-8 with commas between them, "
-            "all different, none empty and none a number; write such a line, or give the names"
+            "all different, none empty, a number or a date; write such a line, or give the names"
         )
     return names
 
 
-def header_of(raw: FileIO) -> bytes:
-    """Read a file's first line; without a buffer, which would hold records too."""
-    return raw.readline(_LONGEST)
-
-
 def _is_name(text: str) -> bool:
-    """Return True if a text may be a column's name: a number, say, is rather a record's value."""
-    try:
-        float(text)
-    except ValueError:
-        return bool(text.strip()) and not set(text) & set(";\t\n")
-    return False
+    """Return True if a text may be a column's name; a number or a date is a record's value."""
+    for parse in (float, dt.datetime.fromisoformat):
+        with contextlib.suppress(ValueError):
+            parse(text)
+            return False
+    return bool(text.strip()) and not set(text) & set(";\t\n")
 
 
 def _parquet_names(file: Path) -> list[str]:

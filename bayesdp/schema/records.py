@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput, quoted
 from bayesdp.schema.faults import Unfit
 
 if TYPE_CHECKING:
@@ -72,19 +71,20 @@ def read(given: Any) -> Values:
 
     Raises
     ------
-    InvalidInput
+    Unfit
         If it isn't a column.
     """
     import pandas as pd
 
     masked = np.ma.getmaskarray(given) if isinstance(given, np.ma.MaskedArray) else None
     data = np.ma.getdata(given) if masked is not None else given
-    if np.ndim(data) != 1:
-        raise InvalidInput(f"a column has {np.ndim(data)} dimensions; it must have one")
     try:
-        series = data if isinstance(data, pd.Series) else pd.Series(data)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"a column is {quoted(given)}, which pandas doesn't take") from None
+        flat = np.ndim(data) == 1
+        series = data if isinstance(data, pd.Series) else pd.Series(data if flat else [])
+    except (TypeError, ValueError, OverflowError):  # whose messages may show a value
+        flat = False
+    if not flat:
+        raise Unfit("isn't a column; give one value for each record")
     missing = series.isna().to_numpy(dtype=bool, copy=True)
     if masked is not None:
         missing |= masked
@@ -153,7 +153,7 @@ def _numbers(kind: str, values: list[Any], missing: NDArray[np.bool_]) -> Values
             return Values(kind, np.array(values, dtype=np.int64), None, missing)
         except OverflowError:
             pass
-    floats = [v if isinstance(v, float) else float(max(min(v, _MOST), -_MOST)) for v in values]
+    floats = [float(max(min(v, _MOST), -_MOST) if isinstance(v, int) else v) for v in values]
     return Values("number", np.array(floats), None, missing)
 
 

@@ -75,10 +75,8 @@ def _declared(place: Place, rule: Any, columns: Mapping[str, Column]) -> Rule:
 def picked(column: Column, given: Any) -> NDArray[np.bool_]:
     """Mark the cells that a rule names of a column, shape (cells,); ValueError if it can't be."""
     several = given if isinstance(given, tuple) else (given,)
-    values = tuple(value for value in several if value != MISSING)
-    absent = len(values) < len(several)
-    if absent and not column.missing:
-        raise ValueError("the column has no missing values; declare missing = true, or name others")
+    absent = column.missing and MISSING in several
+    values = tuple(value for value in several if not absent or value != MISSING)
     mask = np.zeros(column.cells, dtype=bool)
     mask[column.size :] = absent
     if values or not several:

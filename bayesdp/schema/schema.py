@@ -167,8 +167,8 @@ class Schema:
         Parameters
         ----------
         columns : sequence of str, or path
-            The names, or a CSV or Parquet file: of it the first line, or the Parquet schema, is
-            read, and no record.
+            The names, or a file: of a CSV file the first line is read, which must be its header,
+            and of a Parquet file the schema, and no record.
 
         Returns
         -------
@@ -178,7 +178,7 @@ class Schema:
         Raises
         ------
         InvalidInput
-            If names are empty, numbers (as where a CSV file has no header) or repeated.
+            If names are empty or repeated, or a file's are numbers or dates, as without a header.
 
         Examples
         --------
@@ -239,7 +239,7 @@ class Schema:
         for name, column in self.columns.items():
             try:
                 codes[name] = column.coded(given[name])
-            except (Unfit, InvalidInput) as error:
+            except Unfit as error:
                 unfit.append(f"column {quoted(name)} {error}")
         if unfit:
             raise InvalidInput("; ".join(unfit)) from None
@@ -254,7 +254,7 @@ class Schema:
                 f"frame is {quoted(frame)}; it must be a DataFrame, or a mapping of columns' names "
                 "to their values"
             )
-        there = list(frame)
+        there = list(getattr(frame, "columns", frame))
         ids = {self.unit.person} if isinstance(self.unit, Person) else set()
         absent = [name for name in self.columns if name not in there]
         unknown = [name for name in there if name not in self.columns and name not in ids]
@@ -439,7 +439,7 @@ def _plain(value: Any) -> Any:
     """Return a declaration with tuples for lists and arrays, and Python's own numbers."""
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, np.ndarray):
+    if hasattr(value, "tolist"):  # NumPy's and pandas'
         value = value.tolist()
     if isinstance(value, list | tuple | range):
         return tuple(map(_plain, value))

@@ -125,7 +125,7 @@ REFUSED = [
     ("age = [18, 30]", "income = [0.0, 5.0]", "zeros.0.income: the column's cut points", 32),
     ('region = "mainland"', 'region = "nord"', "zeros.1.region: it has a value that isn't", 36),
     ('region = "mainland"', "region = []", "zeros.1.region: it is an empty list", 36),
-    ('region = "mainland"', 'sex = "missing"', "zeros.1.sex: the column has no missing", 36),
+    ('region = "mainland"', 'sex = "missing"', "zeros.1.sex: it has a value that isn't", 36),
     ("[[zeros]]\nage", "[[zero]]\nage", "zero isn't known; there are unit, columns, zeros", 31),
     ("most = 2", "most = 0", "unit: most must be a whole number of records", 1),
     ("most = 2", "least = 2", "unit is a dict; it must be 'record', or { person", 1),

@@ -75,6 +75,7 @@ def test_names_of_files(tmp_path):
         "a;b\n",
         "a\tb\n",
         "nan,b\n",
+        "2020-01-01,b\n",
         '"a\n',
         "\xff",
     ):
@@ -144,6 +145,7 @@ def test_the_command_shows_a_schema(folder, run_cli):
         ("age,", "years,", ["column 'age' isn't there; column 'years' isn't in the schema"]),
         (",id", ",pid", ["column 'id' isn't there; column 'pid' isn't in the schema"]),
         ("mars", "south", ["there are records that zeros say there are none of"]),
+        ("f,1\n", "f,\n", ["column 'id' has missing values; give each record its person's"]),
         ("mars", "", ["column 'region' has missing values"]),
         ("20,1000,none", "99,1000,nil", ["column 'age' has", "column 'education' has"]),
     ],

@@ -69,6 +69,7 @@ def test_one_person_changes_no_others_records_and_at_most_most(counts, seed):
     assert kept.groupby("id").size().to_dict() == {
         person: min(count, 2) for person, count in enumerate(counts) if count
     }
+    assert kept.equals(frame.groupby("id", sort=False).head(2))
     person = int(rng.integers(len(counts)))
     without = made.limited(frame[frame.id != person])
     assert without.equals(kept[kept.id != person])
