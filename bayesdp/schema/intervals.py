@@ -98,8 +98,6 @@ class Intervals(Column):
         if isinstance(bins, tuple):
             return cls._edges(bins, low, high)
         starts = cls.starts_of(low, high, bins)
-        if not 1 <= len(starts) <= MOST_CELLS:
-            raise ValueError(f"bins make {len(starts):,} cells; at most {MOST_CELLS:,} are allowed")
         if np.any(np.diff(starts) <= 0) or starts[-1] > high:
             raise ValueError("bins are too many: some would be empty")
         return bins

@@ -183,11 +183,8 @@ class Schema:
         Examples
         --------
         >>> import bayesdp as bdp
-        >>> print(bdp.Schema.template(["age"])[-26:])
-        <BLANKLINE>
-        [columns.age]
-        type = ""
-        <BLANKLINE>
+        >>> bdp.Schema.template(["age"]).splitlines()[-2:]
+        ['[columns.age]', 'type = ""']
         """
         return template_of(columns)
 

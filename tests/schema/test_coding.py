@@ -154,6 +154,14 @@ def test_decoded_looks_like_the_original(survey, frame):
     assert records.b.tolist() == [True, False]
 
 
+def test_a_draw_that_is_rounded_stays_in_its_cell():
+    """The first cell holds one float alone, and half of the draws in it round to the next."""
+    bins = [1.0, np.nextafter(1.0, 2.0), 2.0]
+    made = bdp.Schema({"r": {"type": "real", "bounds": (1, 2), "bins": bins}})
+    records = made.decoded(pd.DataFrame({"r": np.zeros(40, int)}), np.random.default_rng(1))
+    assert set(records.r) == {1.0}
+
+
 def test_values_are_uniform_within_their_cell():
     """Kolmogorov-Smirnov and chi-squared of 20,000 values; false alarms: 1e-6 each."""
     from scipy import stats
