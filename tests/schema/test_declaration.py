@@ -1,6 +1,7 @@
 """What a schema may say, and what it is refused for, with the column and the line."""
 
 import datetime as dt
+import pickle
 
 import numpy as np
 import pytest
@@ -211,6 +212,11 @@ def test_rules_that_leave_no_record_are_refused(zeros, said):
     with pytest.raises(InvalidInput, match=said):
         bdp.Schema(columns, zeros=zeros)
     assert bdp.Schema(columns, zeros=zeros[:-1]).zeros == tuple(zeros[:-1])
+
+
+def test_a_schema_is_sent_to_other_processes(tmp_path):
+    one = schema(tmp_path)
+    assert pickle.loads(pickle.dumps(one)) == one
 
 
 def test_cut_points_are_given_later(tmp_path):
