@@ -34,6 +34,7 @@ from .privacy.guarantee import Strength as Strength
 from .privacy.ledger import Ledger as Ledger
 from .privacy.neighbours import Neighbours as Neighbours
 from .release import Release as Release
+from .schema.schema import Schema as Schema
 from .synthesis.beta_binomial import BetaBinomialSynthesizer as BetaBinomialSynthesizer
 from .synthesis.censor.model import censor as censor
 from .synthesis.dirichlet_multinomial import (

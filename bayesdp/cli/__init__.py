@@ -19,6 +19,7 @@ from bayesdp.cli import (
     plan,
     report,
     reproduce,
+    schema,
     study,
     synthesize,
 )
@@ -31,6 +32,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(schema.app, name="schema")
 app.command(add_help_option=False, context_settings=synthesize.ANY_OPTION)(synthesize.synthesize)
 app.command()(catalogue.synthesizers)
 app.command()(catalogue.models)

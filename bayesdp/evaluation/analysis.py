@@ -12,11 +12,11 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bayesdp import resources
+from bayesdp.declared_files import read_declared
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.combine_section import CombineSection
 from bayesdp.evaluation.data_section import DataSection
 from bayesdp.evaluation.declarations import model_of, release_of, synthesizer_named
-from bayesdp.evaluation.declared_files import read_declared
 from bayesdp.release import Release
 from bayesdp.storage import whole_folder
 

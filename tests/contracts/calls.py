@@ -368,6 +368,32 @@ def _synthesizers(call: Any) -> None:
     call(bdp.publish, bdp.mechanisms.BetaBinomialMechanism(100, 9, (4.0, 4.0)), ONES, copies=3)
     _posteriors(call)
     _releases(call)
+    _schemas(call)
+
+
+def _schemas(call: Any) -> None:
+    columns: Any = {
+        "name": {"type": "category", "labels": ["f", "m"], "missing": True},
+        "income": {"type": "real", "bounds": (0.0, 9.0), "bins": {"private": 3, "share": 0.1}},
+        "code": {"type": "integer", "bounds": (0, 9), "bins": 3},
+    }
+    zeros = [{"name": "f", "code": "missing"}, {"name": "m", "income": (0.0, 9.0)}]
+    columns["code"]["missing"] = True
+    made = call(bdp.Schema, columns, zeros, {"person": "id", "most": 2})
+    call(made.save, "survey.toml", force=False)
+
+    def of_a_file() -> Any:
+        made.save("survey.toml", force=True)
+        return bdp.Schema.load
+
+    call(anew(of_a_file), "survey.toml")
+    call(bdp.Schema.template, ["name", "income"])
+    cut = call(made.with_cuts, {"income": [1.0, 2.0]})
+    frame = pd.DataFrame({"name": ["f", None], "income": [0.5, 9.0], "code": [3, 9], "id": [1, 1]})
+    codes = call(cut.coded, frame)
+    call(cut.decoded, codes, np.random.default_rng(1))
+    call(cut.impossible, codes)
+    call(cut.limited, frame)
 
 
 def _posteriors(call: Any) -> None:

@@ -21,6 +21,7 @@ MAY_IMPORT = {
         "privacy",
         "mechanisms",
         "release",
+        "schema",
         "synthesis",
         "engines",
         "inference",
@@ -33,6 +34,7 @@ MAY_IMPORT = {
     "privacy": set(),
     "mechanisms": {"core", "privacy", "networks", "kernels"},
     "release": {"core", "privacy", "mechanisms", "networks"},
+    "schema": {"mechanisms"},
     "synthesis": {"core", "privacy", "mechanisms", "release", "engines", "networks"},
     "engines": {"core", "privacy", "mechanisms", "release", "kernels"},
     "inference": {"core", "privacy", "mechanisms", "release", "engines", "networks", "kernels"},
@@ -61,7 +63,7 @@ MAY_IMPORT = {
     "report": {"core", "privacy", "mechanisms", "release", "engines", "inference", "evaluation"},
 }
 TOP = {
-    *("checks", "errors", "lazy", "private_folder", "progress", "renamed"),
+    *("checks", "declared_files", "errors", "lazy", "private_folder", "progress", "renamed"),
     *("_version", "optional", "registry", "resources", "storage"),
 }
 

@@ -17,7 +17,7 @@ from tests.contracts import calls
 
 PACKAGE = Path(bdp.__file__).parent
 # What a curator calls, but for what takes a release, which is public.
-CURATOR = ("bayesdp.synthesis", "bayesdp.mechanisms", "bayesdp.privacy")
+CURATOR = ("bayesdp.schema", "bayesdp.synthesis", "bayesdp.mechanisms", "bayesdp.privacy")
 RELEASED = ("logp", "encode", "decode", "records", "check_output")
 LEFT_AS_THEY_ARE = {"lazy.py:51"}  # an attribute's name, as in the standard library
 WORDS = ["Quetzalcoatl", "Xochimilco", "Popocatepetl"]

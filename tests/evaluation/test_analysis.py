@@ -158,7 +158,7 @@ def test_an_existing_release(analysis: Path, tmp_path: Path):
     [
         ("title", "title = ", "not valid TOML"),
         ('title = "t"', "", "title is missing"),
-        ('by = "g"', 'bye = "g"', "data.bye isn't known; there are source, column, columns, by"),
+        ('by = "g"', 'bye = "g"', r"bye isn't known; there are source, col.* \(line 6\)"),
         ("epsilon", "epsillon", "synthesizer.epsillon: a BetaBinomial.* it has epsilon"),
         ("beta_binomial", "laplace", "synthesizer.name"),
         ('"binomial"', '"gamma"', "model.family"),

@@ -36,10 +36,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bayesdp.declared_files import check_declared, read_declared
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.data_section import DataSection
 from bayesdp.evaluation.declarations import model_of, synthesizer_class
-from bayesdp.evaluation.declared_files import check_declared, read_declared
 from bayesdp.evaluation.studies.laws import LAWS
 from bayesdp.evaluation.studies.models import ModelAnalysis
 from bayesdp.evaluation.studies.study import Study

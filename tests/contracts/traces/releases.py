@@ -5,6 +5,7 @@ Run as a program, with a number that the records follow from and the names of wh
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -190,6 +191,28 @@ def log_linear(r: Records) -> None:
     made.records(made.release(frame), size=5)
 
 
+def schema(r: Records) -> None:
+    """Records that fit are coded and decoded, and those that don't are refused, one by one."""
+    from bayesdp.cli import schema as commands
+
+    age = {"type": "real", "bounds": (20.0, 90.0), "bins": 5}
+    sex = {"type": "category", "labels": ["f", "m"]}
+    made = bdp.Schema(
+        {"sex": sex, "age": age, "pressure": {"type": "real", "bounds": (300, 600), "bins": 3}},
+        unit={"person": "id", "most": 1},
+    )
+    frame = made.limited(r.table.assign(id=r.real))
+    for k in range(len(frame)):
+        with contextlib.suppress(bdp.errors.InvalidInput):
+            made.decoded(made.coded(frame[k : k + 1]), np.random.default_rng(1))
+    path = Path(os.environ["CURATORS_OWN"]) / "records.csv"
+    frame.to_csv(path, index=False)
+    Path("survey.toml").write_text(made.template(path))
+    made.save("survey.toml", force=True)
+    with contextlib.suppress(bdp.errors.InvalidInput):
+        commands.check(Path("survey.toml"), path)
+
+
 def modips(r: Records) -> None:
     bdp.ModipsSynthesizer(bdp.families.Bernoulli(), epsilon=2.0, copies=2).release(r.bits)
     bdp.ModipsSynthesizer(bdp.families.Gaussian((300, 900)), epsilon=2.0, copies=2).release(r.real)
@@ -273,6 +296,7 @@ CASES: dict[str, Callable[[Records], None]] = {
     "PosteriorSynthesizer": posterior_grid,
     "PseudoPosterior": pseudo_posterior,
     "PublicRegressionWeights": public_weights,
+    "Schema": schema,
     "SequentialModipsSynthesizer": sequential_modips,
     "TruncatedStatisticsSynthesizer": of_graph(
         lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer(

@@ -1,0 +1,150 @@
+"""Commands `bayesdp schema`: a template of a table's schema, and its check."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bayesdp.cli import options
+from bayesdp.errors import InvalidInput, quoted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesdp.schema.schema import Schema
+
+app = typer.Typer(help="What each column of a table may hold, in a file.", no_args_is_help=True)
+
+_ARROW = {"text": "string", "date": "string", "boolean": "bool"}
+"""Types that a CSV file's columns are read as; numbers are read as floats."""
+
+
+@app.command()
+def template(
+    data: Annotated[
+        Path, typer.Argument(help="A CSV or Parquet file; its columns' names alone are read.")
+    ],
+    out: options.Out,
+    force: options.Force = False,
+) -> None:
+    """Write a schema to be filled in, from the names of columns alone."""
+    from bayesdp.schema.schema import Schema
+    from bayesdp.storage import check_file, whole_file
+
+    check_file(out, force=force)
+    text = Schema.template(data)
+    with whole_file(out) as work:
+        work.write_text(text, encoding="utf-8")
+    typer.echo(f"wrote {out}: fill it in from the codebook; no record was read")
+
+
+@app.command()
+def check(
+    schema: Annotated[Path, typer.Argument(help="The schema, a TOML file.")],
+    data: Annotated[
+        Path | None, typer.Argument(help="Confidential data: a CSV or Parquet file.")
+    ] = None,
+) -> None:
+    """Show a schema and, with data, whether all records fit; no value is shown, and no number."""
+    from bayesdp.schema.schema import Schema
+
+    declared = Schema.load(schema)
+    _show(declared)
+    if data is None:
+        return
+    if faults := list(_faults(declared, data)):
+        raise InvalidInput(f"{data} doesn't fit: " + "; ".join(faults))
+    typer.echo(f"all records of {data} fit")
+
+
+def _show(schema: Schema) -> None:
+    from rich.table import Table
+
+    from bayesdp.cli.tables import print_table
+    from bayesdp.schema.columns import private_bins
+    from bayesdp.schema.units import Person
+
+    private = private_bins(schema.columns)
+    table = Table("column", "type", "cells", "", "cut points")
+    for name, column in schema.columns.items():
+        public = "public" if column.public else "confidential"
+        share = f"private, share {private[name].share:g}" if name in private else ""
+        table.add_row(name, column.type, f"{column.cells:,}", public, share)
+    print_table(table)
+    unit = schema.unit
+    of = (
+        f"person ({unit.person}), at most {unit.most} records"
+        if isinstance(unit, Person)
+        else "record"
+    )
+    cells = math.prod(schema.cells.values())
+    typer.echo(f"{cells:,} cells in all, {len(schema.zeros)} rules of zeros; unit: {of}")
+
+
+def _faults(schema: Schema, data: Path) -> Iterator[str]:
+    """Yield what doesn't fit, each column once."""
+    from bayesdp.schema.columns import private_bins
+    from bayesdp.schema.files import names_in
+    from bayesdp.schema.units import Person
+    from bayesdp.synthesis.scan import scan
+
+    there = names_in(data)
+    ids = [schema.unit.person] if isinstance(schema.unit, Person) else []
+    absent = [name for name in (*ids, *schema.columns) if name not in there]
+    yield from (f"column {quoted(name)} isn't there" for name in absent)
+    yield from (
+        f"column {quoted(name)} isn't in the schema"
+        for name in there
+        if name not in (*ids, *schema.columns)
+    )
+    if absent:
+        return
+    whole = schema.with_cuts({name: [] for name in private_bins(schema.columns)})
+    types = dict.fromkeys(ids, "string") | {
+        name: _ARROW.get(column.takes[0], "double") for name, column in whole.columns.items()
+    }
+    found: dict[str, str] = {}
+    try:
+        for batch in scan(data, list(types)).typed(types):
+            if ids and batch[ids].isna().to_numpy().any():
+                said = "has missing values; give each record its person's"
+                found[ids[0]] = f"column {quoted(ids[0])} {said}"
+            found |= _unfit(whole, batch[list(whole.columns)], found)
+    except InvalidInput:  # of Arrow's, that a file can't be read with these types
+        found = dict(_unreadable(data, types)) or found
+        if not found:
+            raise
+    yield from found.values()
+
+
+def _unfit(schema: Schema, batch: pd.DataFrame, known: Mapping[str, str]) -> dict[str, str]:
+    """Return what doesn't fit in a batch, by column; "" is for combinations."""
+    from bayesdp.schema.schema import Schema
+
+    found = {}
+    codes = {}
+    for name, column in schema.columns.items():
+        try:
+            codes[name] = Schema({name: column}).coded(batch[[name]])[name]
+        except InvalidInput as error:
+            found[name] = known.get(name, str(error))
+    if not found and not known and schema.impossible(batch.assign(**codes)).any():
+        found[""] = "there are records that zeros say there are none of"
+    return found
+
+
+def _unreadable(data: Path, types: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the columns that can't be read with their types."""
+    from bayesdp.synthesis.scan import scan
+
+    for name, kind in types.items():
+        try:
+            for _ in scan(data, [name]).typed({name: kind}):
+                pass
+        except InvalidInput:
+            said = {"double": "a number", "bool": "a boolean"}.get(kind, "a text in UTF-8")
+            yield name, f"column {quoted(name)} has values that aren't {said}"

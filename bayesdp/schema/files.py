@@ -1,0 +1,152 @@
+"""Schemas as TOML files: reading, writing, and a template of one."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import datetime as dt
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from bayesdp.checks import check_path
+from bayesdp.errors import InvalidInput, quoted
+from bayesdp.schema.column import Column
+
+_LONGEST = 1 << 20  # bytes of a header
+
+
+def text_of(unit: Any, columns: Mapping[str, Column], zeros: Sequence[Mapping[str, Any]]) -> str:
+    """Write a schema in TOML; what is as by default is left out."""
+    return "\n".join(_lines(unit, columns, zeros)) + "\n"
+
+
+def _lines(
+    unit: Any, columns: Mapping[str, Column], zeros: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    yield f"unit = {_value(unit)}"
+    for name, column in columns.items():
+        yield f"\n[columns.{_key(name)}]"
+        for key, field in type(column).model_fields.items():
+            value = getattr(column, key)
+            if value != field.get_default(call_default_factory=True, validated_data={}):
+                yield f"{key} = {_value(value)}"
+    for rule in zeros:
+        yield "\n[[zeros]]"
+        yield from (f"{_key(name)} = {_value(value)}" for name, value in rule.items())
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _value(name)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{_key(name)} = {_value(each)}" for name, each in value.items())
+        return f"{{ {inside} }}"
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    return repr(value)
+
+
+def template_of(source: Any) -> str:
+    """Write a template for columns that are named, or for those of a file, in TOML."""
+    names = names_in(source) if isinstance(source, str | Path) else list(source)
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise InvalidInput(
+            f"columns is {quoted(source)}; it must be a file, or the columns' names, as "
+            "frame.columns"
+        )
+    if len(set(names)) < len(names):
+        raise InvalidInput("columns has a name twice; rename one")
+    return _INTRODUCTION + "".join(f'\n[columns.{_key(name)}]\ntype = ""\n' for name in names)
+
+
+_INTRODUCTION = """\
+# Schema of a table, made of its columns' names alone: no record was read.
+# Fill in each column's type, and what it needs, from the codebook and not from the data: all that
+# is written here is public. Then: bayesdp schema check THIS_FILE
+#
+#   type = "category"                  labels = ["north", "south"]
+#     other = "south"                  values outside the labels are moved here; else refused
+#     hierarchy = { mainland = ["north", "south"] }
+#   type = "ordered"                   labels = ["none", "school", "college"], in their order
+#   type = "boolean"
+#   type = "integer"                   bounds = [18, 90]
+#     bins = [18, 30, 45, 90]          edges, or the number of intervals; else each number is a cell
+#   type = "real"                      bounds = [0.0, 500000.0], bins = 20 or edges
+#     bins = { private = 8, share = 0.1 }   cut points chosen privately, for a share of the budget
+#     outside = "clamp"                numbers outside the bounds count as the nearest; else refused
+#   type = "date"                      bounds = [2020-01-01, 2024-12-31], bins = "year" or "month"
+#
+#   missing = true                     a missing value is a value of its own; else refused
+#   public = true                      the column is public
+#
+# Combinations that no record has, as many as there are:
+#
+#   [[zeros]]
+#   age = [18, 30]                     from edge to edge; or labels, or "missing"
+#   smokes = true
+
+unit = "record"                        # or { person = "id", most = 3 }
+"""
+
+
+def names_in(path: str | Path) -> list[str]:
+    """Names of a file's columns, from a CSV file's first line or a Parquet file's schema alone.
+
+    Raises
+    ------
+    InvalidInput
+        If the file can't be read, is neither, or its first line is no header.
+    """
+    file = check_path("columns", path)
+    if not file.is_file() or file.suffix not in (".csv", ".parquet"):
+        raise InvalidInput(f"{quoted(file)} isn't a .csv or .parquet file that exists")
+    return _parquet_names(file) if file.suffix == ".parquet" else _csv_names(file)
+
+
+def _csv_names(file: Path) -> list[str]:
+    with file.open("rb", buffering=0) as raw:
+        line = raw.readline(_LONGEST)  # without a buffer, which would hold records too
+    try:
+        names = next(csv.reader([line.decode("utf-8-sig")], strict=True), [])
+    except (UnicodeDecodeError, csv.Error):
+        names = []
+    if not names or len(set(names)) < len(names) or not all(map(_is_name, names)):
+        raise InvalidInput(
+            f"{quoted(file)} has no line of names first: texts in UTF-8 with commas between them, "
+            "all different, none empty, a number or a date; write such a line, or give the names"
+        )
+    return names
+
+
+def _is_name(text: str) -> bool:
+    """Return True if a text may be a column's name; a number or a date is a record's value."""
+    for parse in (float, dt.datetime.fromisoformat):
+        with contextlib.suppress(ValueError):
+            parse(text)
+            return False
+    return bool(text.strip()) and not set(text) & set(";\t\n")
+
+
+def _parquet_names(file: Path) -> list[str]:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    try:
+        names = pyarrow.parquet.read_schema(file).names
+    except (pa.ArrowException, OSError):
+        raise InvalidInput(f"{quoted(file)} can't be read as a Parquet file") from None
+    return [name for name in names if not name.startswith("__index_level_")]

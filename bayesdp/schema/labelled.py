@@ -1,0 +1,190 @@
+"""Columns of labels: categories, ordered ones, and booleans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, ValidationInfo, field_validator
+
+from bayesdp.errors import quoted
+from bayesdp.schema.column import MISSING, MOST_CELLS, Column
+from bayesdp.schema.records import LARGEST, whole
+
+_KINDS = {str: "text", int: "integer", bool: "boolean"}
+_WAYS = {
+    "text": "read it as text, as pd.read_csv(..., dtype=str), or list labels of its own kind",
+    "integer": "convert it to whole numbers, or list its labels as they are",
+    "boolean": "convert it, as column.astype('boolean'), or list its labels as they are",
+}
+
+
+class Labels(Column):
+    """Column whose values are listed labels: all texts, all integers or all booleans.
+
+    Parameters
+    ----------
+    labels : tuple of str, int or bool
+        All labels, different; an ordered column's in their order.
+    other : label, optional
+        The label that values outside `labels` are moved to; by default they are refused.
+    hierarchy : mapping of str to tuple of labels
+        Groups of labels, by name; no label is in two.
+    """
+
+    type: Literal["category", "ordered"]
+    labels: Any = Field(default=None, validate_default=True)
+    other: Any = None
+    hierarchy: Any = Field(default_factory=dict)
+
+    @field_validator("labels")
+    @classmethod
+    def _labels(cls, labels: Any, info: ValidationInfo) -> Any:
+        if not isinstance(labels, tuple) or not labels or len(labels) > MOST_CELLS:
+            raise ValueError(f"it must be a list of labels, from 1 to {MOST_CELLS:,}")
+        kinds = {type(label) for label in labels}
+        if len(kinds) > 1 or not kinds <= set(_KINDS):
+            raise ValueError("labels must be all texts, all whole numbers or all booleans")
+        if kinds == {int} and max(map(abs, labels)) > LARGEST:
+            raise ValueError("a label is beyond 2^53, where floats can't tell it from the next")
+        first: dict[Any, int] = {}
+        for k, label in enumerate(labels, 1):
+            if first.setdefault(label, k) < k:
+                raise ValueError(f"labels {first[label]} and {k} are the same; list each once")
+        if info.data.get("missing") and MISSING in first:
+            raise ValueError("'missing' is a label, and means missing values too; rename it")
+        return labels
+
+    @field_validator("other")
+    @classmethod
+    def _other(cls, other: Any, info: ValidationInfo) -> Any:
+        if other is not None and "labels" in info.data:
+            _check_labels([other], info.data["labels"])
+        return other
+
+    @field_validator("hierarchy")
+    @classmethod
+    def _hierarchy(cls, hierarchy: Any, info: ValidationInfo) -> Any:
+        if not isinstance(hierarchy, Mapping) or not all(
+            isinstance(name, str) and isinstance(group, tuple) and group
+            for name, group in hierarchy.items()
+        ):
+            raise ValueError("it must be groups of labels, as { mainland = ['north', 'south'] }")
+        labels = info.data.get("labels", ())
+        seen: set[Any] = set()
+        for name, group in hierarchy.items() if labels else ():
+            if name in labels or name == MISSING:
+                raise ValueError(f"group {quoted(name)} has the name of a label; rename it")
+            _check_labels(group, labels, f"group {quoted(name)} has ")
+            if len(set(group)) < len(group) or seen & set(group):
+                raise ValueError(f"group {quoted(name)} has a label twice, or one of another group")
+            seen |= set(group)
+        return hierarchy
+
+    @property
+    def size(self) -> int:
+        return len(self.labels)
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        kind = _KINDS[type(self.labels[0])]
+        return ("integer", "number") if kind == "integer" else (kind,)
+
+    @property
+    def way_out(self) -> str:
+        return _WAYS[self.takes[0]]
+
+    @property
+    def outside_said(self) -> str:
+        return (
+            "has values outside its labels; list all that can occur, without looking at the data, "
+            "or declare the label they are moved to, as other"
+        )
+
+    def places(self, kind: str, values: NDArray[Any]) -> NDArray[np.int64]:
+        import pandas as pd
+
+        if kind == "boolean":  # of which there are two
+            known = np.array([_place(label, self.labels) for label in (False, True)])
+            found = known[values.astype(np.int64)]
+        else:
+            dtype = object if kind == "text" else np.int64
+            given = values if kind == "text" else whole(values)
+            listed = pd.Index(self.labels, dtype=dtype)
+            found = listed.get_indexer(pd.Index(given, dtype=dtype)).astype(np.int64)
+        if self.other is not None:
+            found = np.where(found < 0, _place(self.other, self.labels), found)
+        return found
+
+    def drawn(
+        self, codes: NDArray[np.int64], missing: NDArray[np.bool_], rng: np.random.Generator
+    ) -> Any:
+        import pandas as pd
+
+        dtype = pd.CategoricalDtype(list(self.labels), ordered=self.type == "ordered")
+        return pd.Categorical.from_codes(np.where(missing, -1, codes), dtype=dtype)
+
+    def picked(self, given: Any) -> NDArray[np.bool_]:
+        each = given if isinstance(given, tuple) else (given,)
+        if len(each) == 0:
+            raise ValueError("it is an empty list; name a label or more")
+        picked = [
+            label
+            for one in each
+            for label in (self.hierarchy.get(one, (one,)) if isinstance(one, str) else (one,))
+        ]
+        _check_labels(picked, self.labels)
+        named = set(picked)
+        return np.array([label in named for label in self.labels])
+
+
+class Boolean(Column):
+    """Column of booleans, whose cells are False and True."""
+
+    type: Literal["boolean"]
+
+    @property
+    def size(self) -> int:
+        return 2
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        return ("boolean",)
+
+    @property
+    def way_out(self) -> str:
+        return "convert it by a public rule, as column.map({1: True, 0: False}).astype('boolean')"
+
+    @property
+    def outside_said(self) -> str:
+        return "has values that are no booleans"
+
+    def places(self, kind: str, values: NDArray[Any]) -> NDArray[np.int64]:
+        return values.astype(np.int64)
+
+    def drawn(
+        self, codes: NDArray[np.int64], missing: NDArray[np.bool_], rng: np.random.Generator
+    ) -> Any:
+        import pandas as pd
+
+        values = codes.astype(bool)
+        return pd.arrays.BooleanArray(values, missing) if self.missing else values
+
+    def picked(self, given: Any) -> NDArray[np.bool_]:
+        if not isinstance(given, bool):
+            raise ValueError("it must be true or false")
+        return np.array([not given, given])
+
+
+def _place(label: Any, labels: tuple[Any, ...]) -> int:
+    """Place of a label, or -1; a boolean is no integer."""
+    return labels.index(label) if type(label) is type(labels[0]) and label in labels else -1
+
+
+def _check_labels(given: Any, labels: tuple[Any, ...], said: str = "it has ") -> None:
+    """Raise ValueError unless all that are given are labels."""
+    known = set(labels)
+    if not all(type(label) is type(labels[0]) and label in known for label in given):
+        raise ValueError(f"{said}a value that isn't one of the column's labels")
