@@ -61,6 +61,21 @@ class Column(BaseModel):
 
     @property
     @abstractmethod
+    def shown(self) -> tuple[Any, ...]:
+        """Labels of the cells, without that of missing values."""
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """Labels of all cells; where values may be missing, the last is `MISSING`."""
+        return (*self.shown, MISSING) if self.missing else self.shown
+
+    @property
+    def middles(self) -> NDArray[np.float64] | None:
+        """Number that stands for each cell in a regression, or None where labels do."""
+        return None
+
+    @property
+    @abstractmethod
     def outside_said(self) -> str:
         """Words about records outside the schema, and the way out."""
 

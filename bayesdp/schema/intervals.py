@@ -140,6 +140,20 @@ class Intervals(Column):
         return self.number(self.bounds[0]), self.number(self.bounds[1])
 
     @property
+    def shown(self) -> tuple[Any, ...]:
+        """Intervals from edge to edge, or single whole numbers and days."""
+        starts, last = [*self.starts.tolist()], self.ends[1]
+        edges = [self.value(number) for number in [*starts, last]]
+        whole = self.starts.dtype.kind == "i"
+        pairs = zip(starts, [*starts[1:], last + 1 if whole else last], strict=True)
+        single = [whole and after == start + 1 for start, after in pairs]
+        ends = [")"] * (len(starts) - 1) + ["]"]
+        return tuple(
+            str(a) if one else f"[{a}, {b}{end}"
+            for (a, b), end, one in zip(pairwise(edges), ends, single, strict=True)
+        )
+
+    @property
     def outside_said(self) -> str:
         low, high = self.bounds
         return (
@@ -215,6 +229,11 @@ class _Whole(Intervals):
         k, (each, more) = np.arange(bins), divmod(count, bins)
         return np.asarray(low + k * each + k * more // bins, dtype=np.int64)
 
+    @property
+    def middles(self) -> NDArray[np.float64]:
+        after = np.append(self.starts[1:], self.ends[1] + 1)
+        return np.asarray(self.starts + after - 1) / 2
+
     def points(self, codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw a whole number in each interval, uniformly."""
         follow = np.append(self.starts[1:], self.ends[1] + 1)
@@ -284,6 +303,10 @@ class Date(_Whole):
         return np.asarray(np.maximum(days, low))
 
     @property
+    def middles(self) -> NDArray[np.float64]:
+        return 1970 + super().middles / _YEAR
+
+    @property
     def takes(self) -> tuple[str, ...]:
         return ("date", "text")
 
@@ -330,6 +353,10 @@ class Real(Intervals):
         return np.linspace(low, high, bins + 1)[:-1]
 
     @property
+    def middles(self) -> NDArray[np.float64]:
+        return np.asarray(self.starts + np.append(self.starts[1:], self.ends[1])) / 2
+
+    @property
     def takes(self) -> tuple[str, ...]:
         return ("number", "integer")
 
@@ -352,6 +379,7 @@ class Real(Intervals):
 
 
 _EPOCH = dt.date(1970, 1, 1)
+_YEAR = 365.2425
 _PRIVATE = "{ private = 8, share = 0.1 } for cut points chosen privately"
 _NUMERIC = (
     "read it as numbers, as pd.read_csv(..., dtype='Float64'), after correcting what isn't one"

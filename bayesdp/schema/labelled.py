@@ -88,6 +88,10 @@ class Labels(Column):
         return len(self.labels)
 
     @property
+    def shown(self) -> tuple[Any, ...]:
+        return self.labels
+
+    @property
     def takes(self) -> tuple[str, ...]:
         kind = _KINDS[type(self.labels[0])]
         return ("integer", "number") if kind == "integer" else (kind,)
@@ -148,6 +152,14 @@ class Boolean(Column):
     @property
     def size(self) -> int:
         return 2
+
+    @property
+    def shown(self) -> tuple[Any, ...]:
+        return (False, True)
+
+    @property
+    def middles(self) -> NDArray[np.float64]:
+        return np.array([0.0, 1.0])
 
     @property
     def takes(self) -> tuple[str, ...]:

@@ -194,6 +194,11 @@ class Schema:
         return {name: column.cells for name, column in self.columns.items()}
 
     @property
+    def excluding(self) -> tuple[Rule, ...]:
+        """The cells that each rule of `zeros` names: no record is in all of a rule's."""
+        return self._rules
+
+    @property
     def axes(self) -> tuple[Axis, ...]:
         """Axes of the coded table, whose categories are the codes, for synthesizers of tables."""
         return tuple(

@@ -1,0 +1,396 @@
+"""Chains over the latent records of a whole table, given noisy counts of its marginals."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.engines.latent_classes import Mode, Seen, fitted_mode
+from bayesdp.errors import EngineFailed
+from bayesdp.kernels.table.records import CHUNK, Layout, State, draw_spread, sweep
+from bayesdp.progress import Step, bar
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+GRID = np.exp(np.linspace(math.log(1e-3), math.log(20.0), 40))
+"""Values that a concentration may have, equally likely."""
+WATCHED = 500
+"""Cells of marginals whose counts chains record."""
+_BATCHES = 2.0
+"""Batches proposed for each record and sweep."""
+_TRIES = 1000
+
+
+class Noisy(NamedTuple):
+    """Noisy counts of one marginal, and the law of their noise.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        Places of its columns.
+    counts : ndarray of float, a dimension for each column
+        Whole numbers.
+    scale : float
+        sigma where the noise is discrete Gaussian, else t of discrete Laplace noise.
+    gaussian : bool
+    """
+
+    columns: tuple[int, ...]
+    counts: Floats
+    scale: float
+    gaussian: bool
+
+    @property
+    def rate(self) -> float:
+        """Factor in the exponent of the noise's law."""
+        return 0.5 / self.scale**2 if self.gaussian else 1 / self.scale
+
+    @property
+    def variance(self) -> float:
+        """Variance of the noise: of Laplace's 2 q / (1 - q)^2, q = exp(-1 / t)."""
+        if self.gaussian:
+            return self.scale**2
+        return max(0.5 * math.sinh(min(0.5 / self.scale, 250.0)) ** -2, 1e-2)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is known of a table's records.
+
+    Attributes
+    ----------
+    levels : tuple of int
+        Numbers of levels of the columns.
+    noisy : sequence of Noisy
+    n : int or None
+        The number of records, where it is known.
+    rules : sequence of mapping of int to ndarray of bool
+        Levels that a rule names, of each of its columns: no record is in all of these.
+    classes : int
+        Number of latent classes.
+    """
+
+    levels: tuple[int, ...]
+    noisy: Sequence[Noisy]
+    n: int | None
+    rules: Sequence[dict[int, NDArray[np.bool_]]]
+    classes: int
+
+    def size(self) -> float:
+        """Estimate the number of records: the noisy totals, weighted by their precision."""
+        if self.n is not None:
+            return float(self.n)
+        weights = [1 / (one.variance * one.counts.size) for one in self.noisy]
+        totals = [float(one.counts.sum()) for one in self.noisy]
+        return max(1.0, float(np.average(totals, weights=weights)))
+
+    def capacity(self) -> int:
+        """Largest number of records: beyond it, even the narrowest total is 40 sds away."""
+        if self.n is not None:
+            return self.n
+        least = min(one.variance * one.counts.size for one in self.noisy)
+        return int(self.size() + 40 * math.sqrt(least)) + 10
+
+    def mode(self, rng: np.random.Generator) -> Mode:
+        """Fit a latent class model to the noisy counts, from a random start."""
+        seen = [Seen(one.columns, one.counts, one.variance) for one in self.noisy]
+        return fitted_mode(self.levels, seen, self.size(), self.classes, rng)
+
+
+class Tables(NamedTuple):
+    """Draws of chains over latent tables.
+
+    Attributes
+    ----------
+    records : ndarray of uint16, shape (chains, tables, most records, d)
+        Levels in the tables kept; a place beyond a table's own records has `ABSENT`.
+    levels : ndarray, shape (chains, draws, all columns' levels)
+        Counts of each column's levels.
+    cells : ndarray, shape (chains, draws, watched cells)
+        Counts of the cells in `Watched`.
+    sizes : ndarray, shape (chains, draws)
+        Numbers of records.
+    spread : ndarray, shape (chains, draws, d + 1)
+        Concentrations of the columns, and of the classes.
+    misfit : ndarray, shape (chains, draws)
+        Mean square of the noise that the latent table leaves, in its standard deviations.
+    acceptance : ndarray, shape (chains, draws)
+        Share of batches that were accepted.
+    """
+
+    records: NDArray[np.uint16]
+    levels: Floats
+    cells: Floats
+    sizes: Floats
+    spread: Floats
+    misfit: Floats
+    acceptance: Floats
+
+
+ABSENT = np.iinfo(np.uint16).max
+"""Level of a place that has no record."""
+
+
+def watched(problem: Problem) -> Integers:
+    """Places of up to `WATCHED` cells, evenly spaced among those of all marginals, one by one."""
+    total = sum(one.counts.size for one in problem.noisy)
+    return np.unique(np.linspace(0, total - 1, min(total, WATCHED)).astype(np.int64))
+
+
+def sample(
+    problem: Problem,
+    *,
+    draws: int,
+    chains: int,
+    warmup: int,
+    thin: int,
+    tables: int,
+    seed: int | None,
+    progress: bool | None = False,
+) -> Tables:
+    """Draw latent tables; each chain starts from a fitted mode of its own.
+
+    Parameters
+    ----------
+    problem : Problem
+    draws, chains, warmup : int
+        Draws of each chain, chains, and sweeps before the first draw.
+    thin : int
+        Sweeps for each draw.
+    tables : int
+        Whole tables that each chain keeps, evenly spaced among its draws.
+    seed : int or None
+    progress : bool or None
+
+    Raises
+    ------
+    EngineFailed
+        If the rules leave no record that a chain could start from.
+    """
+    children = np.random.SeedSequence(seed).spawn(chains)
+    layout = layout_of(problem)
+    kept = {round(t) for t in np.linspace(draws, 0, min(tables, draws), endpoint=False)}
+    pool = ThreadPoolExecutor(min(chains, os.cpu_count() or 1))
+    with bar(progress, chains * (warmup + draws * thin)) as step, pool:
+        given = (warmup, draws, thin, kept, step)
+        run = list(pool.map(lambda seed: _chain(problem, layout, seed, *given), children))
+    longest = max(len(table) for each, _ in run for table in each)
+    shape = (chains, len(kept), longest, len(problem.levels))
+    records = np.full(shape, ABSENT, dtype=np.uint16)
+    for c, (each, _) in enumerate(run):
+        for t, table in enumerate(each):
+            records[c, t, : len(table)] = table
+    parts = zip(*(parts for _, parts in run), strict=True)
+    return Tables(records, *(np.stack(each) for each in parts))
+
+
+def _chain(
+    problem: Problem,
+    layout: Layout,
+    seed: np.random.SeedSequence,
+    warmup: int,
+    draws: int,
+    thin: int,
+    kept: set[int],
+    step: Step,
+) -> tuple[list[Any], list[Any]]:
+    """Run one chain."""
+    rng = np.random.default_rng(seed)
+    state = start_of(problem, layout, rng)
+    most, moves = _largest_batch(problem, layout), 0
+    if problem.n is None:
+        moves = max(10, problem.capacity() // 10)
+    scales = np.concatenate([np.full(one.counts.size, 1 / one.variance) for one in problem.noisy])
+    counts = np.concatenate([one.counts.ravel() for one in problem.noisy])
+    places, cells = _first_copies(problem, layout), watched(problem)
+    tables, told = [], []
+    proposed = accepted = 0
+    for t in range(1, warmup + draws * thin + 1):
+        tried, moved = sweep(layout, state, _BATCHES, most, moves, rng)
+        proposed, accepted = proposed + tried, accepted + moved
+        draw_spread(layout, state, GRID, rng)
+        step(1)
+        past = t - warmup
+        if past <= 0 or past % thin:
+            continue
+        left, n = state.left[places], int(state.n[0])
+        misfit, rate = float(np.mean(left**2 * scales)), accepted / max(proposed, 1)
+        level = state.counts.sum(axis=0)
+        told.append((level, (counts - left)[cells], float(n), state.spread.copy(), misfit, rate))
+        proposed = accepted = 0
+        if past // thin in kept:
+            tables.append(state.records[:n].copy())
+    return tables, [np.array(each) for each in zip(*told, strict=True)]
+
+
+def _largest_batch(problem: Problem, layout: Layout) -> int:
+    """Batches of more records than this move a column's counts by too much for all its noise."""
+    widest = math.sqrt(max(one.variance for one in problem.noisy))
+    copies = layout.offsets.size / len(problem.levels)
+    return max(2, min(int(2 * widest / math.sqrt(copies)), problem.capacity()))
+
+
+def layout_of(problem: Problem) -> Layout:
+    """Lay out the counts of all marginals, once for each of their columns."""
+    levels = problem.levels
+    d = len(levels)
+    copies: list[tuple[int, tuple[int, ...], tuple[int, ...], int]] = []
+    owned, places = [0], 0
+    for j in range(d):
+        for m in _having(problem, j):
+            one = problem.noisy[m]
+            order = [*(k for k in one.columns if k != j), j]  # that column moves fastest
+            sizes = [*(levels[k] for k in order[:-1]), _padded(levels[j])]
+            strides = tuple(math.prod(sizes[t + 1 :]) for t in range(len(order)))
+            copies.append((m, tuple(order), strides, places))
+            places += math.prod(sizes)
+        owned.append(len(copies))
+    width = max(len(order) for _, order, _, _ in copies)
+    columns = np.zeros((len(copies), width), dtype=np.int64)
+    strides_of = np.zeros((len(copies), width), dtype=np.int64)
+    for r, (_, order, strides, _) in enumerate(copies):
+        columns[r, : len(order)], strides_of[r, : len(order)] = order, strides
+    touching, leaps, touched = [], [], [0]
+    for j in range(d):
+        for r, (_, order, strides, _) in enumerate(copies):
+            if j in order:
+                touching.append(r)
+                leaps.append(strides[order.index(j)])
+        touched.append(len(touching))
+    numbers = [m for m, *_ in copies]
+    starts = np.concatenate([[0], np.cumsum(levels)]).astype(np.int64)
+    return Layout(
+        levels=np.array(levels, dtype=np.int64),
+        starts=starts,
+        owned=np.array(owned, dtype=np.int64),
+        normal=np.array(
+            [sum(problem.noisy[m].gaussian for m in _having(problem, j)) for j in range(d)]
+        ),
+        offsets=np.array([place for *_, place in copies], dtype=np.int64),
+        widths=np.array([len(order) for _, order, _, _ in copies], dtype=np.int64),
+        columns=columns,
+        strides=strides_of,
+        rates=np.array([problem.noisy[m].rate for m in numbers]),
+        gaussian=np.array([problem.noisy[m].gaussian for m in numbers]),
+        touched=np.array(touched, dtype=np.int64),
+        touching=np.array(touching, dtype=np.int64),
+        leaps=np.array(leaps, dtype=np.int64),
+        firsts=np.array([numbers.index(m) for m in range(len(problem.noisy))], dtype=np.int64),
+        **_rules_of(problem, starts),
+    )
+
+
+def _rules_of(problem: Problem, starts: Integers) -> dict[str, Any]:
+    d, rules = len(problem.levels), problem.rules
+    named = np.full((len(rules), max([len(rule) for rule in rules], default=1)), -1)
+    barred = np.zeros((len(rules), int(starts[-1])), dtype=bool)
+    for q, rule in enumerate(rules):
+        named[q, : len(rule)] = list(rule)
+        for j, mask in rule.items():
+            barred[q, starts[j] : starts[j + 1]] = mask
+    ruling = [[q for q, rule in enumerate(rules) if j in rule] for j in range(d)]
+    return {
+        "ruled": np.cumsum([0, *map(len, ruling)]).astype(np.int64),
+        "ruling": np.array([q for each in ruling for q in each], dtype=np.int64),
+        "named": named.astype(np.int64),
+        "barred": barred,
+    }
+
+
+def _padded(levels: int) -> int:
+    return -(-levels // CHUNK) * CHUNK
+
+
+def _first_copies(problem: Problem, layout: Layout) -> Integers:
+    """Places of one copy of each marginal's counts."""
+    return np.concatenate([_places(problem, layout, r)[1].ravel() for r in layout.firsts])
+
+
+def _places(problem: Problem, layout: Layout, r: int) -> tuple[Integers, Integers]:
+    """Columns of a copy, and places of its counts, with a dimension for each column."""
+    order = layout.columns[r, : layout.widths[r]]
+    levels = [problem.levels[j] for j in order]
+    sizes = (*levels[:-1], _padded(levels[-1]))
+    places = layout.offsets[r] + np.arange(math.prod(sizes)).reshape(sizes)
+    return order, places[..., : levels[-1]]
+
+
+def start_of(problem: Problem, layout: Layout, rng: np.random.Generator) -> State:
+    """Draw records from a fitted mode, none of them excluded, and count them."""
+    mode, n = problem.mode(rng), round(problem.size())
+    records, classes = _drawn(mode, n, rng)
+    for _ in range(_TRIES):
+        bad = np.flatnonzero(_excluded(problem, records))
+        if not bad.size:
+            break
+        records[bad], classes[bad] = _drawn(mode, bad.size, rng)
+    else:
+        raise EngineFailed(
+            "the schema's zeros exclude nearly every record that the released counts make likely: "
+            "a chain found none to start from; check the rules against the released counts"
+        )
+    room = np.zeros((problem.capacity(), len(problem.levels)), dtype=np.uint16)
+    room[:n] = records
+    each = np.zeros(problem.capacity(), dtype=np.int32)
+    each[:n] = classes
+    return counted(problem, layout, room, each, n)
+
+
+def _drawn(mode: Mode, n: int, rng: np.random.Generator) -> tuple[Any, Any]:
+    classes = rng.choice(mode.shares.size, n, p=mode.shares)
+    columns = []
+    for psi in mode.columns:
+        ends = np.cumsum(psi, axis=1)[classes]
+        level = (rng.random(n)[:, None] >= ends).sum(axis=1)
+        columns.append(np.minimum(level, psi.shape[1] - 1))
+    return np.stack(columns, axis=1), classes
+
+
+def _excluded(problem: Problem, records: Any) -> NDArray[np.bool_]:
+    found = np.zeros(len(records), dtype=bool)
+    for rule in problem.rules:
+        found |= np.logical_and.reduce([mask[records[:, j]] for j, mask in rule.items()])
+    return found
+
+
+def counted(
+    problem: Problem, layout: Layout, records: NDArray[np.uint16], classes: Any, n: int
+) -> State:
+    """Count some records, of which the first n are there, by class and by marginal."""
+    d, k = len(problem.levels), problem.classes
+    left = np.zeros(_room(problem, layout))
+    marginals = [m for j in range(d) for m in _having(problem, j)]
+    for r in range(layout.offsets.size):
+        order, places = _places(problem, layout, r)
+        one = problem.noisy[marginals[r]]
+        seen = one.counts.transpose([one.columns.index(j) for j in order])
+        cells = np.ravel_multi_index([records[:n, j].astype(np.int64) for j in order], seen.shape)
+        left[places] = seen - np.bincount(cells, minlength=seen.size).reshape(seen.shape)
+    counts = np.zeros((k, int(layout.starts[-1])))
+    for j in range(d):
+        np.add.at(counts, (classes[:n], layout.starts[j] + records[:n, j].astype(np.int64)), 1.0)
+    sizes_of = np.bincount(classes[:n], minlength=k).astype(np.float64)
+    spread = np.full(d + 1, 0.5)
+    inverse = 1 / (sizes_of + spread[:d, None] * np.array(problem.levels)[:, None])
+    turned = np.ascontiguousarray(counts.T)
+    number = np.array([n], dtype=np.int64)
+    return State(records, classes, number, left, sizes_of, counts, turned, inverse, spread)
+
+
+def _room(problem: Problem, layout: Layout) -> int:
+    """Number of all copies' counts, padded."""
+    return 1 + int(_places(problem, layout, layout.offsets.size - 1)[1].max()) + CHUNK
+
+
+def _having(problem: Problem, column: int) -> list[int]:
+    """Numbers of the marginals that have a column, those with Gaussian noise first."""
+    there = [m for m, one in enumerate(problem.noisy) if column in one.columns]
+    return sorted(there, key=lambda m: not problem.noisy[m].gaussian)

@@ -1,0 +1,1 @@
+"""Inference about whole tables from noisy counts of their marginals."""

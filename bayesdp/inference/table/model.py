@@ -1,0 +1,236 @@
+r"""The model of a whole table: latent records, given noisy counts of its marginals.
+
+    class shares ~ Dirichlet(a, ..., a),
+    a column's probabilities in each class ~ Dirichlet(b, ..., b), b of the column,
+    record i: its class, and given it each column by itself,
+    released counts | all records ~ mechanism.
+
+Only the noisy counts are seen. Any dependence between columns is a mixture of enough classes
+(Dunson and Xing 2009), so that the model's cost follows records, columns and marginals and never
+the table's cells. a and the b are uniform on a grid of logarithms from 0.001 to 20, which lets
+columns and classes that are nearly constant be so. Records that a rule of the schema excludes have
+prior probability 0 (the prior is restricted to tables without any), and where n is confidential it
+is uniform. All parameters are summed out and the records drawn (`bayesdp.kernels.table.records`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from bayesdp.checks import check_at_least_one
+from bayesdp.core.fields import declared
+from bayesdp.core.views import MeasuredTableView, View, view_of
+from bayesdp.engines.draws import Draws
+from bayesdp.engines.latent_records import Noisy, Problem, Tables, sample, watched
+from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.base import Model, Option, Run
+from bayesdp.inference.readers import instead
+from bayesdp.inference.several import Releases, releases_of
+from bayesdp.release import Part
+from bayesdp.schema.files import text_of
+
+if TYPE_CHECKING:
+    from bayesdp.inference.table.posterior import TablePosterior
+
+RECORDS = "records"
+"""Name of the latent tables among an engine's draws."""
+_FAR = 4.0  # standard deviations of the mean square of as many normals
+_A_COLUMN, _LEAST, _MOST = 4, 12, 60
+"""Classes for each column, and the least and the most of them, where none are asked for."""
+
+
+def _check_classes(name: str, value: Any) -> int | None:
+    return None if value is None else check_at_least_one(name, value)
+
+
+@dataclass(frozen=True)
+class TableModel(Model):
+    """Inference about a whole table by a latent class model of its records.
+
+    Parameters
+    ----------
+    classes : int, optional
+        Number of latent classes. Default: four a column, from 12 to 60. More let stronger
+        dependence in; a fit whose classes can't follow what was released says so.
+
+    Raises
+    ------
+    InvalidInput
+        If `classes` isn't a whole number, at least 1.
+
+    Notes
+    -----
+    The model reads one or several releases of `bdp.TableSynthesizer`, of the same records, without
+    groups. `fit` returns a `TablePosterior`: an InferenceData with the shares of each column's cells
+    in the latent table ("share", with the dimension "level"), counts of up to 500 measured cells,
+    by which the chains are judged ("count"), the number of records where that is confidential
+    ("n"), and the a and b above ("concentration"); and beside them, in the group "tables", the
+    latent tables themselves, from which everything else is computed. `fit` has two options:
+    `thin`, the number of sweeps over all records for each draw, by default 1; and `tables`, the
+    number of whole tables that each chain keeps, by default 100.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp, numpy as np, pandas as pd
+    >>> schema = bdp.Schema(
+    ...     {"smokes": {"type": "boolean"}, "sex": {"type": "category", "labels": ["f", "m"]}}
+    ... )
+    >>> rng = np.random.default_rng(1)
+    >>> frame = pd.DataFrame({"smokes": rng.random(300) < 0.3, "sex": rng.choice(["f", "m"], 300)})
+    >>> release = bdp.TableSynthesizer(schema, epsilon=1.0).release(frame)
+    >>> posterior = bdp.TableModel().fit(release, draws=200, seed=1)
+    >>> list(posterior.table(["smokes", "sex"]).interval(0.95).columns)
+    ['mean', 'sd', 'lower', 'upper', 'naive_lower', 'naive_upper']
+    """
+
+    classes: int | None = declared(_check_classes, default=None)
+
+    family: ClassVar[str] = "table"
+    views: ClassVar[tuple[type[View], ...]] = (MeasuredTableView,)
+    engines: ClassVar[tuple[str, ...]] = ("gibbs",)
+    reason: ClassVar[str] = "records are latent, and every parameter of theirs is summed out"
+    usual: ClassVar[tuple[int, int]] = (1000, 500)
+    options: ClassVar[Mapping[str, Option]] = {
+        "thin": (1, check_at_least_one),
+        "tables": (100, check_at_least_one),
+    }
+    derived: ClassVar[frozenset[str]] = frozenset({"concentration"})
+    told: ClassVar[tuple[str, ...]] = ()
+
+    def read(self, release: Releases) -> Problem:
+        """Read the noisy counts, and what the schema says of their columns.
+
+        Raises
+        ------
+        InvalidInput
+            If a release has groups or isn't of a table's marginals, or several are of different
+            schemas.
+        """
+        each = releases_of(release)
+        views = [view for one in each for view in _views(one.parts, one.by)]
+        schema, known = views[0].schema, {one.parts[0].mechanism.n for one in each} - {None}
+        if any(view.schema != schema for view in views[1:]):
+            raise InvalidInput("the releases have different schemas; fit those of one schema")
+        if len(known) > 1:
+            raise InvalidInput("the releases have different public n; they aren't of one table")
+        levels = tuple(schema.cells.values())
+        noisy = [
+            Noisy(
+                one.columns,
+                np.array(output[one.slice], dtype=np.float64).reshape(
+                    [levels[k] for k in one.columns]
+                ),
+                one.cell.scale,
+                not one.cell.noise.laplace,
+            )
+            for view, each_one in zip(views, each, strict=True)
+            for output in each_one.parts[0].outputs
+            for one in view.measured
+        ]
+        places = {name: k for k, name in enumerate(schema.cells)}
+        rules = [
+            {places[name]: mask for name, mask in rule.items()} for rule in schema.excluding
+        ]
+        classes = self.classes or min(max(_A_COLUMN * len(levels), _LEAST), _MOST)
+        return Problem(levels, noisy, next(iter(known), None), rules, classes)
+
+    def sample(self, run: Run) -> Draws:
+        """Run chains over latent records."""
+        import numba
+
+        problem: Problem = run.read
+        drawn = sample(problem, **run.chained, **run.options, progress=run.progress)
+        totals = np.maximum(drawn.sizes, 1)[..., None]
+        posterior = {"share": drawn.levels / totals, "count": drawn.cells, "n": drawn.sizes}
+        if problem.n is not None:
+            del posterior["n"]
+        posterior["concentration"], posterior[RECORDS] = drawn.spread, drawn.records
+        stats = {"acceptance_rate": drawn.acceptance, "misfit": drawn.misfit}
+        versions = {"numba": numba.__version__}
+        return Draws(posterior, stats, run.engine, versions, _doubts(problem, drawn))
+
+    def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
+        """Dimensions: shares by level, counts by cell, and concentrations by column."""
+        columns = self.schema_of(run.release).columns
+        labels = [[f"{name}[{label}]" for label in each.names] for name, each in columns.items()]
+        cells = [
+            ":".join(labels[k][c] for k, c in zip(one.columns, cell, strict=True))
+            for one in run.read.noisy
+            for cell in np.ndindex(one.counts.shape)
+        ]
+        return {
+            "coords": {
+                "level": [label for each in labels for label in each],
+                "cell": [cells[place] for place in watched(run.read)],
+                "concentrated": [*columns, "classes"],
+            },
+            "dims": {
+                "share": ["level"],
+                "count": ["cell"],
+                "concentration": ["concentrated"],
+                "n": [],
+            },
+        }
+
+    def about(self, run: Run, drawn: Draws) -> dict[str, str]:
+        """The number of classes, the schema and the measured marginals."""
+        schema = self.schema_of(run.release)
+        names = list(schema.columns)
+        measured = dict.fromkeys(tuple(names[k] for k in one.columns) for one in run.read.noisy)
+        return {
+            "classes": json.dumps(run.read.classes),
+            "schema": text_of(schema.unit, schema.columns, schema.zeros),
+            "measured": json.dumps(list(measured)),
+        }
+
+    def result(self, run: Run, drawn: Draws, noises: Any = ()) -> TablePosterior:
+        """Make a TablePosterior of the draws, with a verdict on them."""
+        from bayesdp.inference.table.posterior import TablePosterior
+
+        posterior = dict(drawn.posterior)
+        records = posterior.pop(RECORDS)
+        idata = super().result(run, replace(drawn, posterior=posterior), noises)
+        return TablePosterior.of(idata, records)
+
+    def schema_of(self, release: Releases) -> Any:
+        """The schema of a release."""
+        first = releases_of(release)[0]
+        return _views(first.parts, first.by)[0].schema
+
+
+def _views(parts: tuple[Part, ...], by: str | None) -> list[MeasuredTableView]:
+    """Views of a release's parts, of which there must be one."""
+    if by is not None:
+        raise InvalidInput("the release has groups; a TableModel reads releases of one table")
+    view = view_of(parts[0].mechanism, MeasuredTableView)
+    if view is None:
+        mechanism = parts[0].mechanism
+        raise InvalidInput(
+            f"the release's mechanism {quoted(mechanism.name)} doesn't measure a table by a "
+            "schema; a TableModel takes releases of bdp.TableSynthesizer; "
+            f"{instead(mechanism)}"
+        )
+    return [view]
+
+
+def _doubts(problem: Problem, drawn: Tables) -> tuple[str, ...]:
+    """Doubt the model where its records leave more noise than the mechanism's law has.
+
+    The mean square of N standardised noises has mean 1 and variance 2 / N, for normal noise, and
+    5 / N for Laplace noise; given the latent table it is a little less, as that follows the noise.
+    """
+    cells = sum(one.counts.size for one in problem.noisy)
+    power = 2.0 if all(one.gaussian for one in problem.noisy) else 5.0
+    misfit = float(drawn.misfit.mean())
+    if misfit <= 1 + _FAR * math.sqrt(power / cells):
+        return ()
+    return (
+        f"{problem.classes} classes don't follow what was released: they leave noise whose mean "
+        f"square is {misfit:.2f} times what the mechanism adds; take more (classes)",
+    )

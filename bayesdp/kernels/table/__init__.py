@@ -1,0 +1,1 @@
+"""Kernels of whole tables: chains over latent records."""

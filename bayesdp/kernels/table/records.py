@@ -1,0 +1,481 @@
+r"""Gibbs and Metropolis moves of latent records, given noisy counts of a table's marginals.
+
+A record i has a class k_i of K and a level x_ij in each column. Their parameters are collapsed:
+
+    k ~ Dirichlet-multinomial(a, ..., a),
+    column j of the records of class k ~ Dirichlet-multinomial(b_j, ..., b_j), all independent,
+
+restricted to records that no rule excludes, and every count of a marginal is seen with noise. With
+`left` = seen - count, one more record in a cell changes the log likelihood by
+
+    gaussian: rate (2 left - 1), rate = 1 / (2 sigma^2);   laplace: rate if left > 0, else -rate.
+
+A sweep takes each level of each record, and each record's class, from its full conditional. Given
+the class shares, m records move a class's column little by little, and noise wide compared to
+the counts would let it do so for ages; so batches are moved too: m records of class k, chosen at
+random of those with level a in column j, get level b. m is as likely at every scale. It is accepted
+with the ratio of the targets times
+
+    C(N_a, m) / C(N_b + m, m), for N_a and N_b records with these levels in the class;
+
+with b_j = 1 the prior cancels, so that a batch feels the noise alone. Where n isn't known, with a
+uniform prior on {0, ..., capacity}, a record is born from the collapsed predictive, or one chosen
+at random dies: the prior and the proposals cancel, and the likelihoods' ratio is left.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.kernels.compiling import inlined, kernel
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+CHUNK = 4
+"""Levels or classes that are taken at once."""
+
+
+class Layout(NamedTuple):
+    """Where the counts of marginals are, and what excludes a record; d columns.
+
+    Each marginal has a copy for each of its columns, in which that column moves fastest, its levels
+    padded to a multiple of `CHUNK`.
+
+    Attributes
+    ----------
+    levels : shape (d,)
+        Numbers of levels.
+    starts : shape (d + 1,)
+        Each column's first place among all columns' levels.
+    owned : shape (d + 1,)
+        The copies of column j are owned[j] to owned[j + 1].
+    normal : shape (d,)
+        The first so many of a column's copies have Gaussian noise, and no others.
+    offsets, widths : shape (copies,)
+        A copy's first count, and its number of columns.
+    columns, strides : shape (copies, most columns)
+    rates, gaussian : shape (copies,)
+        The noise of a copy's counts.
+    touched : shape (d + 1,)
+        Copies that have column j are touching[touched[j]:touched[j + 1]].
+    touching, leaps : shape (places,)
+        These copies, and the column's stride in each.
+    firsts : shape (marginals,)
+        One copy of each marginal.
+    ruled : shape (d + 1,)
+        Rules that have column j are ruling[ruled[j]:ruled[j + 1]].
+    ruling : shape (places,)
+    named : shape (rules, most columns)
+        Columns of each rule; -1 where it has fewer.
+    barred : shape (rules, all columns' levels)
+        Whether a rule names a level; a record with all of a rule's columns named is excluded.
+    """
+
+    levels: Integers
+    starts: Integers
+    owned: Integers
+    normal: Integers
+    offsets: Integers
+    widths: Integers
+    columns: Integers
+    strides: Integers
+    rates: Floats
+    gaussian: NDArray[np.bool_]
+    touched: Integers
+    touching: Integers
+    leaps: Integers
+    firsts: Integers
+    ruled: Integers
+    ruling: Integers
+    named: Integers
+    barred: NDArray[np.bool_]
+
+
+class State(NamedTuple):
+    """Latent records and their counts, all overwritten.
+
+    Attributes
+    ----------
+    records : shape (capacity, d)
+        Levels, of which the first n records are there.
+    classes : shape (capacity,)
+    n : shape (1,)
+    left : shape (all copies' counts,)
+        Seen minus counted, for every copy.
+    sizes : shape (K,)
+        Records of each class.
+    counts : shape (K, all columns' levels)
+    turned : shape (all columns' levels, K)
+        `counts`, transposed.
+    inverse : shape (d, K)
+        1 / (size of the class + b_j levels of the column).
+    spread : shape (d + 1,)
+        b of the columns, and a last.
+    """
+
+    records: NDArray[np.uint16]
+    classes: NDArray[np.int32]
+    n: Integers
+    left: Floats
+    sizes: Floats
+    counts: Floats
+    turned: Floats
+    inverse: Floats
+    spread: Floats
+
+
+@inlined
+def _place(layout: Any, r: int, row: Any) -> int:
+    """Find a record's count in a copy."""
+    place = layout.offsets[r]
+    for t in range(layout.widths[r]):
+        place += layout.strides[r, t] * row[layout.columns[r, t]]
+    return place
+
+
+@inlined
+def _excluded(layout: Any, row: Any, j: int, level: int) -> bool:
+    """Return True if a rule excludes the record with this level in column j."""
+    for q in range(layout.ruled[j], layout.ruled[j + 1]):
+        rule, every = layout.ruling[q], True
+        for t in range(layout.named.shape[1]):
+            column = layout.named[rule, t]
+            if column < 0:
+                break
+            one = level if column == j else row[column]
+            if not layout.barred[rule, layout.starts[column] + one]:
+                every = False
+                break
+        if every:
+            return True
+    return False
+
+
+@inlined
+def _chosen(weights: Any, size: int, total: float, rng: Any) -> int:
+    """Draw an index in proportion to weights of this total."""
+    rest = rng.random() * total
+    last = 0
+    for c in range(size):
+        if weights[c] > 0.0:
+            last = c
+            rest -= weights[c]
+            if rest < 0.0:
+                break
+    return last
+
+
+@inlined
+def _relevel(layout: Any, state: Any, row: Any, k: int, j: int, new: int) -> None:
+    """Give a record of class k another level in column j."""
+    old, start = np.int64(row[j]), layout.starts[j]
+    for q in range(layout.touched[j], layout.touched[j + 1]):
+        place = _place(layout, layout.touching[q], row)
+        state.left[place] += 1.0
+        state.left[place + layout.leaps[q] * (new - old)] -= 1.0
+    state.counts[k, start + old] -= 1.0
+    state.counts[k, start + new] += 1.0
+    state.turned[start + old, k] -= 1.0
+    state.turned[start + new, k] += 1.0
+    row[j] = new
+
+
+@inlined
+def _draw_level(layout: Any, state: Any, i: int, j: int, room: Any, bases: Any, rng: Any) -> None:
+    """Draw column j of record i from its full conditional."""
+    row, k = state.records[i], state.classes[i]
+    old, levels, start = np.int64(row[j]), layout.levels[j], layout.starts[j]
+    first, copies = layout.owned[j], layout.owned[j + 1] - layout.owned[j]
+    normal = layout.normal[j]
+    for q in range(copies):
+        bases[q] = _place(layout, first + q, row) - old
+    for c in range(0, levels, CHUNK):
+        s0 = s1 = s2 = s3 = 0.0  # sums over copies, side by side in one register
+        for q in range(normal):
+            place, rate = bases[q] + c, 2.0 * layout.rates[first + q]
+            s0 += rate * state.left[place]
+            s1 += rate * state.left[place + 1]
+            s2 += rate * state.left[place + 2]
+            s3 += rate * state.left[place + 3]
+        for q in range(normal, copies):
+            place, rate = bases[q] + c, layout.rates[first + q]
+            s0 += rate if state.left[place] > 0.0 else -rate
+            s1 += rate if state.left[place + 1] > 0.0 else -rate
+            s2 += rate if state.left[place + 2] > 0.0 else -rate
+            s3 += rate if state.left[place + 3] > 0.0 else -rate
+        room[c], room[c + 1], room[c + 2], room[c + 3] = s0, s1, s2, s3
+    for q in range(copies):  # the record itself is taken out first
+        if q < normal or state.left[bases[q] + old] == 0.0:
+            room[old] += 2.0 * layout.rates[first + q]
+    top = room[0]
+    for c in range(1, levels):
+        top = max(top, room[c])
+    ruled = layout.ruled[j] < layout.ruled[j + 1]
+    total, b = 0.0, state.spread[j]
+    for c in range(levels):
+        prior = state.counts[k, start + c] + b - (1.0 if c == old else 0.0)
+        if ruled and _excluded(layout, row, j, c):
+            prior = 0.0
+        room[c] = prior * math.exp(room[c] - top)
+        total += room[c]
+    new = _chosen(room, levels, total, rng) if total > 0.0 else old
+    if new != old:
+        _relevel(layout, state, row, k, j, new)
+
+
+@inlined
+def _join(layout: Any, state: Any, row: Any, k: int, sign: float) -> None:
+    """Count a record into class k, or out of it."""
+    state.sizes[k] += sign
+    for j in range(layout.levels.size):
+        place = layout.starts[j] + row[j]
+        state.counts[k, place] += sign
+        state.turned[place, k] += sign
+        state.inverse[j, k] = 1.0 / (state.sizes[k] + state.spread[j] * layout.levels[j])
+
+
+@inlined
+def _draw_class(layout: Any, state: Any, i: int, room: Any, bases: Any, rng: Any) -> None:
+    """Draw the class of record i from its full conditional."""
+    row, old, size = state.records[i], state.classes[i], state.sizes.size
+    _join(layout, state, row, old, -1.0)
+    for k in range(size):
+        room[k] = state.sizes[k] + state.spread[layout.levels.size]
+    d, even = layout.levels.size, size - size % CHUNK
+    for j in range(d):
+        bases[j] = layout.starts[j] + row[j]
+    for k in range(0, even, CHUNK):
+        p0, p1, p2, p3 = room[k], room[k + 1], room[k + 2], room[k + 3]
+        for j in range(d):
+            place, b = bases[j], state.spread[j]
+            p0 *= (state.turned[place, k] + b) * state.inverse[j, k]
+            p1 *= (state.turned[place, k + 1] + b) * state.inverse[j, k + 1]
+            p2 *= (state.turned[place, k + 2] + b) * state.inverse[j, k + 2]
+            p3 *= (state.turned[place, k + 3] + b) * state.inverse[j, k + 3]
+        room[k], room[k + 1], room[k + 2], room[k + 3] = p0, p1, p2, p3
+    for k in range(even, size):
+        for j in range(d):
+            room[k] *= (state.turned[bases[j], k] + state.spread[j]) * state.inverse[j, k]
+    total = 0.0
+    for k in range(size):
+        total += room[k]
+    # All weights underflow only where no class is near: the record then stays, as from any class.
+    new = _chosen(room, size, total, rng) if total > 0.0 else old
+    state.classes[i] = new
+    _join(layout, state, row, new, 1.0)
+
+
+@inlined
+def _gain(layout: Any, state: Any, r: int, row: Any, added: bool) -> float:
+    """Return what one more record in its cell, or one fewer, does to the log likelihood."""
+    left, rate = state.left[_place(layout, r, row)], layout.rates[r]
+    if layout.gaussian[r]:
+        return rate * (2.0 * left - 1.0) if added else -rate * (2.0 * left + 1.0)
+    if added:
+        return rate if left > 0.0 else -rate
+    return -rate if left >= 0.0 else rate
+
+
+@inlined
+def _batch(
+    layout: Any, state: Any, order: Any, ends: Any, marks: Any, mark: int, picked: Any, rng: Any
+) -> bool:
+    """Move some records of a class from one level of a column to another, or reject the move."""
+    d, classes = layout.levels.size, state.sizes.size
+    k, j = int(rng.random() * classes), int(rng.random() * d)
+    levels = layout.levels[j]
+    if levels < 2:
+        return False
+    a, b = int(rng.random() * levels), int(rng.random() * (levels - 1))
+    b += b >= a
+    start = layout.starts[j]
+    have, there = state.counts[k, start + a], state.counts[k, start + b]
+    m = int(math.exp(rng.random() * math.log(picked.size + 1.0)))
+    if m > have:
+        return False
+    first, size, spread = ends[k], ends[k + 1] - ends[k], state.spread[j]
+    change = 0.0
+    for t in range(m):
+        change += math.log((there + t + spread) / (have - 1.0 - t + spread))
+        change += math.log((have - t) / (there + t + 1.0))
+    found = 0
+    good = True
+    while found < m:
+        i = order[first + int(rng.random() * size)]
+        row = state.records[i]
+        if marks[i] == mark or row[j] != a:
+            continue
+        if _excluded(layout, row, j, b):
+            good = False
+            break
+        marks[i] = mark
+        picked[found] = i
+        found += 1
+        for r in range(layout.owned[j], layout.owned[j + 1]):
+            change += _gain(layout, state, r, row, False)
+        _relevel(layout, state, row, k, j, b)
+        for r in range(layout.owned[j], layout.owned[j + 1]):
+            place = _place(layout, r, row)
+            state.left[place] += 1.0
+            change += _gain(layout, state, r, row, True)
+            state.left[place] -= 1.0
+    if good and math.log(1.0 - rng.random()) < change:
+        return True
+    for t in range(found):
+        _relevel(layout, state, state.records[picked[t]], k, j, a)
+    return False
+
+
+@inlined
+def _count(layout: Any, state: Any, row: Any, sign: float) -> None:
+    """Count a record into all marginals, or out of them."""
+    for r in range(layout.offsets.size):
+        state.left[_place(layout, r, row)] -= sign
+
+
+@inlined
+def _birth(layout: Any, state: Any, room: Any, rng: Any) -> bool:
+    """Propose a new record from the collapsed predictive."""
+    n, d = state.n[0], layout.levels.size
+    if n == state.classes.size:
+        return False
+    total = 0.0
+    for k in range(state.sizes.size):
+        room[k] = state.sizes[k] + state.spread[d]
+        total += room[k]
+    k = _chosen(room, state.sizes.size, total, rng)
+    row = state.records[n]
+    for j in range(d):
+        total = 0.0
+        for c in range(layout.levels[j]):
+            room[c] = state.counts[k, layout.starts[j] + c] + state.spread[j]
+            total += room[c]
+        row[j] = _chosen(room, layout.levels[j], total, rng)
+    for j in range(d):
+        if _excluded(layout, row, j, np.int64(row[j])):
+            return False
+    change = 0.0
+    for r in layout.firsts:
+        change += _gain(layout, state, r, row, True)
+    if not math.log(1.0 - rng.random()) < change:
+        return False
+    state.classes[n] = k
+    _count(layout, state, row, 1.0)
+    _join(layout, state, row, k, 1.0)
+    state.n[0] = n + 1
+    return True
+
+
+@inlined
+def _death(layout: Any, state: Any, rng: Any) -> bool:
+    """Propose that one record, chosen at random, goes."""
+    n = state.n[0]
+    if n == 0:
+        return False
+    i = int(rng.random() * n)
+    row, change = state.records[i], 0.0
+    for r in layout.firsts:
+        change += _gain(layout, state, r, row, False)
+    if not math.log(1.0 - rng.random()) < change:
+        return False
+    _count(layout, state, row, -1.0)
+    _join(layout, state, row, state.classes[i], -1.0)
+    for j in range(layout.levels.size):
+        row[j] = state.records[n - 1, j]
+    state.classes[i] = state.classes[n - 1]
+    state.n[0] = n - 1
+    return True
+
+
+@kernel
+def _by_class(state: Any, order: Any, ends: Any) -> None:
+    """Sort the records' places by class: class k's are order[ends[k]:ends[k + 1]]."""
+    ends[0] = 0
+    for k in range(state.sizes.size):
+        ends[k + 1] = ends[k] + int(state.sizes[k])
+    free = ends[:-1].copy()
+    for i in range(state.n[0]):
+        k = state.classes[i]
+        order[free[k]] = i
+        free[k] += 1
+
+
+@kernel
+def sweep(
+    layout: Any, state: Any, batches: float, most: int, moves: int, rng: Any
+) -> tuple[int, int]:
+    """Run one sweep over all records, batches of them, and births and deaths.
+
+    Parameters
+    ----------
+    layout : Layout
+    state : State
+        Overwritten.
+    batches : float
+        Batches for each record.
+    most : int
+        Largest batch.
+    moves : int
+        Births and deaths proposed; 0 where n is known.
+    rng : numpy Generator
+
+    Returns
+    -------
+    numbers of batches proposed and accepted
+    """
+    d = layout.levels.size
+    room = np.empty(max(layout.levels.max() + CHUNK, state.sizes.size))
+    bases = np.empty(max(d, layout.offsets.size), dtype=np.int64)
+    for i in range(state.n[0]):
+        for j in range(d):
+            _draw_level(layout, state, i, j, room, bases, rng)
+        _draw_class(layout, state, i, room, bases, rng)
+    order, ends = np.empty(state.n[0], dtype=np.int64), np.empty(state.sizes.size + 1, np.int64)
+    _by_class(state, order, ends)
+    marks, picked = np.full(state.n[0], -1, dtype=np.int64), np.empty(most, dtype=np.int64)
+    proposed, accepted = int(batches * state.n[0]), 0
+    for t in range(proposed):
+        accepted += _batch(layout, state, order, ends, marks, t, picked, rng)
+    for _ in range(moves):
+        if rng.random() < 0.5:
+            _birth(layout, state, room, rng)
+        else:
+            _death(layout, state, rng)
+    return proposed, accepted
+
+
+@kernel
+def draw_spread(layout: Any, state: Any, grid: Any, rng: Any) -> None:
+    """Draw each b_j, and a, from its conditional on a grid of equally likely values."""
+    d, classes = layout.levels.size, state.sizes.size
+    weights = np.empty(grid.size)
+    n = float(state.n[0])
+    for j in range(d + 1):
+        levels = classes if j == d else layout.levels[j]
+        for g in range(grid.size):
+            b = grid[g]
+            base, total = math.lgamma(b), levels * b
+            if j == d:
+                log = math.lgamma(total) - math.lgamma(n + total)
+                for k in range(classes):
+                    log += math.lgamma(state.sizes[k] + b) - base
+            else:
+                log, start = classes * math.lgamma(total), layout.starts[j]
+                for k in range(classes):
+                    log -= math.lgamma(state.sizes[k] + total)
+                    for c in range(levels):
+                        here = state.counts[k, start + c]
+                        if here > 0.0:
+                            log += math.lgamma(here + b) - base
+            weights[g] = log
+        weights[:] = np.exp(weights - weights.max())
+        state.spread[j] = grid[_chosen(weights, grid.size, weights.sum(), rng)]
+        if j < d:
+            for k in range(classes):
+                state.inverse[j, k] = 1.0 / (state.sizes[k] + state.spread[j] * levels)

@@ -1,0 +1,156 @@
+"""Chains over latent records, against enumeration of all tables."""
+
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from bayesdp.engines.latent_records import Noisy, Problem, counted, layout_of, sample
+from bayesdp.errors import EngineFailed
+from bayesdp.kernels.table.records import draw_spread, sweep
+
+LEVELS = (2, 3)
+CLASSES = 2
+SPREAD = (0.6, 1.7, 0.9)  # of the columns, and of the classes
+GRID = np.array([0.2, 1.0, 3.0])
+RULE = {0: np.array([False, True]), 1: np.array([False, False, True])}
+SEEN = (
+    Noisy((0, 1), np.array([[2.0, 0.0, 1.0], [-1.0, 1.0, 2.0]]), 1.3, True),
+    Noisy((1,), np.array([1.0, 2.0, -1.0]), 1.1, False),
+    Noisy((1, 0), np.array([[1.0, 0.0], [0.0, 2.0], [0.0, 1.0]]), 2.0, False),
+)
+
+
+def _rising(b, count):
+    return math.lgamma(b + count) - math.lgamma(b)
+
+
+def _log_prior(records, spread):
+    """Collapsed log probability of labelled records, each a class and its levels."""
+    a = spread[-1]
+    sizes = Counter(record[0] for record in records)
+    log = sum(_rising(a, size) for size in sizes.values()) - _rising(CLASSES * a, len(records))
+    for j, levels in enumerate(LEVELS):
+        cells = Counter((record[0], record[1 + j]) for record in records)
+        log += sum(_rising(spread[j], count) for count in cells.values())
+        log -= sum(_rising(levels * spread[j], size) for size in sizes.values())
+    return log
+
+
+def _log_noise(records):
+    log = 0.0
+    for one in SEEN:
+        count = np.zeros(one.counts.shape)
+        for record in records:
+            count[tuple(record[1 + j] for j in one.columns)] += 1
+        left = one.counts - count
+        power = left**2 / 2 / one.scale**2 if one.gaussian else np.abs(left) / one.scale
+        log -= power.sum()
+    return log
+
+
+def _table(records):
+    return tuple(sorted(record[1:] for record in records))
+
+
+def _exact(sizes, spreads, rules):
+    """Posterior probabilities of all tables, from all sequences of records."""
+    every = list(itertools.product(range(CLASSES), *map(range, LEVELS)))
+    if rules:
+        every = [r for r in every if not (RULE[0][r[1]] and RULE[1][r[2]])]
+    found = Counter()
+    for n in sizes:
+        for records in itertools.combinations_with_replacement(every, n):
+            orders = math.factorial(n)
+            for times in Counter(records).values():
+                orders //= math.factorial(times)
+            weights = [math.exp(_log_prior(records, spread)) for spread in spreads]
+            found[_table(records)] += orders * sum(weights) * math.exp(_log_noise(records))
+    total = sum(found.values())
+    return {table: weight / total for table, weight in found.items()}
+
+
+def _chain(problem, state, sweeps, moves, rng, *, spread):
+    layout = layout_of(problem)
+    found = Counter()
+    for _ in range(sweeps):
+        sweep(layout, state, 1.0, 3, moves, rng)
+        if spread:
+            draw_spread(layout, state, GRID, rng)
+        n = int(state.n[0])
+        found[tuple(sorted(map(tuple, state.records[:n].tolist())))] += 1
+    return found
+
+
+@pytest.mark.parametrize(
+    ("known", "spread", "rules"),
+    [(True, False, False), (True, True, True), (False, False, False), (False, True, True)],
+)
+def test_tables_are_drawn_from_their_posterior(known, spread, rules):
+    rng = np.random.default_rng(7)
+    n, capacity = 3, 3 if known else 4
+    problem = Problem(LEVELS, SEEN, n if known else None, [RULE] if rules else [], CLASSES)
+    records = np.zeros((capacity, 2), dtype=np.uint16)
+    state = counted(problem, layout_of(problem), records, np.zeros(capacity, dtype=np.int32), n)
+    state.spread[:] = SPREAD
+    sizes_of = np.array(LEVELS)[:, None]
+    state.inverse[:] = 1 / (state.sizes + state.spread[:2, None] * sizes_of)
+    batches = 20
+    each = [
+        _chain(problem, state, 5000, 0 if known else 4, rng, spread=spread) for _ in range(batches)
+    ]
+    spreads = list(itertools.product(GRID, repeat=3)) if spread else [SPREAD]
+    exact = _exact([n] if known else range(5), spreads, rules)
+    assert {table for found in each for table in found} <= set(exact)
+    likely = sorted(exact, key=exact.get)[-25:]
+    share = np.array([[found[table] / 5000 for table in likely] for found in each])
+    error = share.std(axis=0, ddof=1) / math.sqrt(batches)
+    off = (share.mean(axis=0) - np.array([exact[table] for table in likely])) / error
+    # Student's t of 19 degrees: beyond 7.5 once in 4e6, over 100 comparisons.
+    assert np.abs(off).max() < 7.5
+    assert sum(exact[table] for table in likely) > 0.3
+
+
+def test_counts_stay_what_the_records_say():
+    rng = np.random.default_rng(1)
+    problem = Problem(LEVELS, SEEN, None, [], CLASSES)
+    layout = layout_of(problem)
+    records = np.zeros((30, 2), dtype=np.uint16)
+    state = counted(problem, layout, records, np.zeros(30, dtype=np.int32), 20)
+    for _ in range(50):
+        sweep(layout, state, 3.0, 8, 20, rng)
+        draw_spread(layout, state, GRID, rng)
+    again = counted(problem, layout, state.records, state.classes, int(state.n[0]))
+    assert state.n[0] != 20
+    for name in ("left", "sizes", "counts", "turned"):
+        np.testing.assert_array_equal(getattr(state, name), getattr(again, name))
+    assert state.sizes.sum() == state.n[0]
+    levels = np.array(LEVELS)[:, None]
+    inverse = 1 / (state.sizes + state.spread[:2, None] * levels)
+    np.testing.assert_allclose(state.inverse, inverse, rtol=1e-12)
+
+
+def test_a_seed_makes_chains_the_same_and_places_without_records_are_marked():
+    problem = Problem(LEVELS, SEEN, None, [RULE], CLASSES)
+    run = {"draws": 6, "chains": 2, "warmup": 3, "thin": 2, "tables": 3}
+    one, other = (sample(problem, **run, seed=4) for _ in range(2))
+    np.testing.assert_array_equal(one.records, other.records)
+    there = (one.records != np.iinfo(np.uint16).max).all(axis=-1)
+    assert one.records.shape[:2] == (2, 3)
+    np.testing.assert_array_equal(there.sum(axis=-1), one.sizes[:, 1::2])
+    for table, level in zip(one.records[:, -1], one.levels[:, -1], strict=True):
+        own = table[(table != np.iinfo(np.uint16).max).all(axis=-1)]
+        np.testing.assert_array_equal(np.bincount(own[:, 1], minlength=3), level[2:])
+    assert one.cells.shape == (2, 6, 15)
+    drawn = one.records[there]
+    assert drawn.max() <= 2
+    assert not np.any((drawn[:, 0] == 1) & (drawn[:, 1] == 2))
+
+
+def test_rules_that_exclude_what_was_released_stop_the_fit():
+    rule = {0: np.array([True, True]), 1: np.array([True, True, True])}
+    problem = Problem(LEVELS, SEEN, 3, [rule], CLASSES)
+    with pytest.raises(EngineFailed, match="zeros exclude nearly every record"):
+        sample(problem, draws=1, chains=1, warmup=0, thin=1, tables=1, seed=1)
