@@ -10,6 +10,9 @@ from bayesdp.errors import InvalidInput, quoted
 
 _CHECK = "check"
 _LATER = "later"
+WRITTEN = "written"
+"""Key in a field's metadata of a function of its value, which isn't plain, that returns what a
+manifest has."""
 
 
 def declared(check: Callable[[str, Any], Any], *, optional: bool = False, **options: Any) -> Any:
@@ -57,7 +60,9 @@ def later(default: Any) -> Any:
 def written(made: Any) -> dict[str, Any]:
     """Return a mechanism's parameters as a manifest has them, by name."""
     return {
-        field.name: value
+        field.name: write(getattr(made, field.name))
+        if (write := field.metadata.get(WRITTEN))
+        else value
         for field, value in zip(
             dataclasses.fields(made), dataclasses.asdict(made).values(), strict=True
         )

@@ -472,6 +472,44 @@ class MarginalsView(View):
 
 
 @dataclass(frozen=True)
+class Measured:
+    """Noisy counts of one marginal of a table of records, within an output.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        Places of the marginal's columns in the schema; the last one moves fastest.
+    cell : Cell
+        Noise on each count.
+    slice : slice
+        Start and stop of the marginal's counts among an output's numbers.
+    """
+
+    columns: tuple[int, ...]
+    cell: Cell
+    slice: slice
+
+
+@dataclass(frozen=True)
+class MeasuredTableView(View):
+    """Outputs that are noisy counts of marginals of a table of records with a schema.
+
+    Attributes
+    ----------
+    schema : `bayesdp.Schema`
+        Declaration of the table's columns.
+    axes : mapping of str to int
+        Number of cells of each column, by name, in the schema's order.
+    measured : tuple of Measured
+        The marginals, in the order of an output's numbers.
+    """
+
+    schema: Any
+    axes: Mapping[str, int]
+    measured: tuple[Measured, ...]
+
+
+@dataclass(frozen=True)
 class DrawnCountsView(View):
     """Counts of synthetic records drawn from a Dirichlet posterior's draw.
 

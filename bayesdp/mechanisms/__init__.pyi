@@ -15,6 +15,7 @@ from .counts.dirichlet_multinomial import (
 from .counts.exact_statistic import ExactStatisticMechanism as ExactStatisticMechanism
 from .counts.histogram import PerturbedHistogramMechanism as PerturbedHistogramMechanism
 from .counts.noisy_marginals import NoisyMarginalsMechanism as NoisyMarginalsMechanism
+from .counts.noisy_table import NoisyTableMechanism as NoisyTableMechanism
 from .counts.poisson_gamma import PoissonGammaMechanism as PoissonGammaMechanism
 from .counts.randomized_response import RandomizedResponseMechanism as RandomizedResponseMechanism
 from .graphs.dp_ergm.mechanism import DPERGMMechanism as DPERGMMechanism

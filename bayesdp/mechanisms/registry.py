@@ -21,6 +21,7 @@ _ROWS = {
     "dirichlet_multinomial": "counts.dirichlet_multinomial:DirichletMultinomialMechanism",
     "poisson_gamma": "counts.poisson_gamma:PoissonGammaMechanism",
     "noisy_marginals": "counts.noisy_marginals:NoisyMarginalsMechanism",
+    "noisy_table": "counts.noisy_table:NoisyTableMechanism",
     "noisy_moments": "regression.noisy_moments:NoisyMomentsMechanism",
     "perturbed_coefficients": "regression.perturbed_coefficients:PerturbedCoefficientsMechanism",
     "censored_beta": "censored.beta:CensoredBetaMechanism",

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import as_plain, check_flag, check_path, keep
+from bayesdp.core.axis import Axis
 from bayesdp.declared_files import Fault, read_toml, said_of_file
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.schema.columns import declared_column, declared_columns, private_bins
 from bayesdp.schema.faults import Contradiction, Unfit
 from bayesdp.schema.files import template_of, text_of
@@ -102,6 +102,9 @@ class Schema:
         if faults:
             raise Contradiction(faults)
         keep(self, columns=columns, zeros=zeros, unit=unit, _rules=rules)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.cells.items()))
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
+from bayesdp.core.missing import is_missing
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.counts.cells import Axis
-from bayesdp.mechanisms.counts.count import is_missing
 from bayesdp.mechanisms.counts.poisson_gamma import PoissonGammaMechanism
 from bayesdp.release.manifest import Label, check_label
 from bayesdp.synthesis.groups import check_rows, labels_of

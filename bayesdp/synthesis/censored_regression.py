@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesdp.checks import as_float, check_at_least_one, check_one_of, keep
 from bayesdp.core.fields import declared, of_table
+from bayesdp.core.missing import check_present
 from bayesdp.errors import InvalidInput, kind_of, quoted
 from bayesdp.mechanisms.censored.weights import of_each_alone
 from bayesdp.mechanisms.counts.cells import Axis
-from bayesdp.mechanisms.counts.count import check_present
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.missing import is_missing
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.counts.count import is_missing
 from bayesdp.release.manifest import Label, check_label
 
 T = TypeVar("T")

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.missing import is_missing
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.cells import Axis, shape_of, table
-from bayesdp.mechanisms.counts.count import is_missing
 
 _ALLOWED = (
     "it must be a list of rules, each a mapping of columns to the categories that don't go "

@@ -32,10 +32,10 @@ MAY_IMPORT = {
     "core": set(),
     "kernels": set(),
     "privacy": set(),
-    "mechanisms": {"core", "privacy", "networks", "kernels"},
+    "mechanisms": {"core", "privacy", "networks", "kernels", "schema"},
     "release": {"core", "privacy", "mechanisms", "networks"},
-    "schema": {"mechanisms"},
-    "synthesis": {"core", "privacy", "mechanisms", "release", "engines", "networks"},
+    "schema": {"core"},
+    "synthesis": {"core", "privacy", "mechanisms", "release", "schema", "engines", "networks"},
     "engines": {"core", "privacy", "mechanisms", "release", "kernels"},
     "inference": {"core", "privacy", "mechanisms", "release", "engines", "networks", "kernels"},
     "evaluation": {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,20 +13,20 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.cells import Axis
 
 Places = Sequence[tuple[int, ...]]
+_BLOCK = 1 << 16  # records that are counted at once, whose codes a processor's cache holds
 
 
-def check_marginals(marginals: Any, axes: Sequence[Axis]) -> tuple[tuple[str, ...], ...]:
+def check_marginals(marginals: Any, columns: Iterable[str]) -> tuple[tuple[str, ...], ...]:
     """Return each marginal's columns as a tuple, or raise InvalidInput."""
-    names = [axis.name for axis in axes]
+    names = list(columns)
+    known = set(names)
     given = list(marginals) if isinstance(marginals, list | tuple) else []
     made = [(part,) if isinstance(part, str) else tuple(part) for part in given]
     distinct = {frozenset(part) for part in made}
     if (
         not made
         or len(distinct) < len(made)
-        or not all(
-            part and len(set(part)) == len(part) and set(part) <= set(names) for part in made
-        )
+        or not all(part and len(set(part)) == len(part) and known.issuperset(part) for part in made)
     ):
         raise InvalidInput(
             f"marginals is {quoted(marginals)}; it must be a list of different sets of the columns "
@@ -61,3 +62,31 @@ def shown_counts(
             ]
             rows.append((label, ", ".join(cell), int(count)))
     return np.array(rows, dtype=[("marginal", object), ("cell", object), ("count", np.int64)])
+
+
+def counted_codes(
+    codes: Sequence[NDArray[Any]], cells: Sequence[int], places: Places
+) -> NDArray[np.int64]:
+    """Concatenate all marginals' counts, from each column's codes, without the whole table.
+
+    Parameters
+    ----------
+    codes : sequence of ndarray of int, shape (n,)
+        Code of each record in each column, from 0 to below the column's number of cells.
+    cells : sequence of int
+        Number of cells of each column.
+    places : sequence of tuple of int
+        Columns of each marginal.
+    """
+    sizes = [math.prod(cells[k] for k in part) for part in places]
+    ends = np.cumsum(sizes)
+    counts = np.zeros(int(ends[-1]), dtype=np.int64)
+    used = sorted({k for part in places for k in part})
+    for start in range(0, len(codes[0]), _BLOCK):
+        block = {k: codes[k][start : start + _BLOCK].astype(np.int64) for k in used}
+        for part, size, end in zip(places, sizes, ends, strict=True):
+            cell = block[part[0]]
+            for k in part[1:]:
+                cell = cell * cells[k] + block[k]
+            counts[end - size : end] += np.bincount(cell, minlength=size)
+    return counts

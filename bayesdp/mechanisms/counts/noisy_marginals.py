@@ -98,7 +98,9 @@ class NoisyMarginalsMechanism(Mechanism):
             )
         relation = check_neighbours(self.neighbours)
         object.__setattr__(self, "axes", check_axes(axes, math.prod(shape_of(axes))))
-        object.__setattr__(self, "marginals", check_marginals(self.marginals, axes))
+        object.__setattr__(
+            self, "marginals", check_marginals(self.marginals, [axis.name for axis in axes])
+        )
         object.__setattr__(self, "neighbours", relation)
         object.__setattr__(self, "zeros", check_zeros(self.zeros, math.prod(shape_of(axes))))
         object.__setattr__(self, "scale", self._of(relation).scale)
