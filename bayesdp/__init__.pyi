@@ -24,6 +24,7 @@ from .inference.predictive import posterior_predictive as posterior_predictive
 from .inference.predictive import prior_predictive as prior_predictive
 from .inference.regression.linear import LinearRegressionModel as LinearRegressionModel
 from .inference.regression.logistic import LogisticRegressionModel as LogisticRegressionModel
+from .inference.table.model import TableModel as TableModel
 from .mechanisms import families as families
 from .mechanisms.counts.count import Count as Count
 from .mechanisms.randomness import reproducible as reproducible

@@ -17,3 +17,6 @@ from .inference.own import PyMCModel as PyMCModel
 from .inference.records.model import RecordModel as RecordModel
 from .inference.regression.linear import LinearRegressionModel as LinearRegressionModel
 from .inference.regression.logistic import LogisticRegressionModel as LogisticRegressionModel
+from .inference.table.estimates import Estimates as Estimates
+from .inference.table.model import TableModel as TableModel
+from .inference.table.posterior import TablePosterior as TablePosterior

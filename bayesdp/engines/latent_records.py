@@ -207,10 +207,10 @@ def _chain(
     state = start_of(problem, layout, rng)
     most, moves = _largest_batch(problem, layout), 0
     if problem.n is None:
-        moves = max(10, problem.capacity() // 10)
+        moves = max(10, round(problem.size()) // 5)
     scales = np.concatenate([np.full(one.counts.size, 1 / one.variance) for one in problem.noisy])
     counts = np.concatenate([one.counts.ravel() for one in problem.noisy])
-    places, cells = _first_copies(problem, layout), watched(problem)
+    places, cells = _whole_copies(problem, layout), watched(problem)
     tables, told = [], []
     proposed = accepted = 0
     for t in range(1, warmup + draws * thin + 1):
@@ -283,7 +283,13 @@ def layout_of(problem: Problem) -> Layout:
         touched=np.array(touched, dtype=np.int64),
         touching=np.array(touching, dtype=np.int64),
         leaps=np.array(leaps, dtype=np.int64),
-        firsts=np.array([numbers.index(m) for m in range(len(problem.noisy))], dtype=np.int64),
+        wholes=np.array(
+            [
+                next(r for r, (m, order, *_) in enumerate(copies) if (m, order) == (k, one.columns))
+                for k, one in enumerate(problem.noisy)
+            ],
+            dtype=np.int64,
+        ),
         **_rules_of(problem, starts),
     )
 
@@ -309,9 +315,9 @@ def _padded(levels: int) -> int:
     return -(-levels // CHUNK) * CHUNK
 
 
-def _first_copies(problem: Problem, layout: Layout) -> Integers:
-    """Places of one copy of each marginal's counts."""
-    return np.concatenate([_places(problem, layout, r)[1].ravel() for r in layout.firsts])
+def _whole_copies(problem: Problem, layout: Layout) -> Integers:
+    """Places of each marginal's counts, in the order of its own columns."""
+    return np.concatenate([_places(problem, layout, r)[1].ravel() for r in layout.wholes])
 
 
 def _places(problem: Problem, layout: Layout, r: int) -> tuple[Integers, Integers]:

@@ -22,6 +22,7 @@ MODELS = Registry(
         "multinomial": "counts.multinomial:MultinomialModel",
         "poisson": "counts.poisson:PoissonModel",
         "pymc": "own:PyMCModel",
+        "table": "table.model:TableModel",
     },
 )
 """By their families; another package's are entry points of this group."""

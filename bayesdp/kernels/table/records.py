@@ -66,8 +66,8 @@ class Layout(NamedTuple):
         Copies that have column j are touching[touched[j]:touched[j + 1]].
     touching, leaps : shape (places,)
         These copies, and the column's stride in each.
-    firsts : shape (marginals,)
-        One copy of each marginal.
+    wholes : shape (marginals,)
+        The copy of each marginal whose columns are in the marginal's own order.
     ruled : shape (d + 1,)
         Rules that have column j are ruling[ruled[j]:ruled[j + 1]].
     ruling : shape (places,)
@@ -90,7 +90,7 @@ class Layout(NamedTuple):
     touched: Integers
     touching: Integers
     leaps: Integers
-    firsts: Integers
+    wholes: Integers
     ruled: Integers
     ruling: Integers
     named: Integers
@@ -128,6 +128,22 @@ class State(NamedTuple):
     turned: Floats
     inverse: Floats
     spread: Floats
+
+
+class Batch(NamedTuple):
+    """Room for batches: records by class, and those that are moved.
+
+    Attributes
+    ----------
+    order : shape (n,)
+        Records sorted by class: class k's are order[ends[k]:ends[k + 1]].
+    ends : shape (K + 1,)
+    picked : shape (largest batch,)
+    """
+
+    order: Integers
+    ends: Integers
+    picked: Integers
 
 
 @inlined
@@ -283,40 +299,34 @@ def _gain(layout: Any, state: Any, r: int, row: Any, added: bool) -> float:
 
 
 @inlined
-def _batch(
-    layout: Any, state: Any, order: Any, ends: Any, marks: Any, mark: int, picked: Any, rng: Any
-) -> bool:
+def _batch(layout: Any, state: Any, batch: Any, rng: Any) -> bool:
     """Move some records of a class from one level of a column to another, or reject the move."""
-    d, classes = layout.levels.size, state.sizes.size
-    k, j = int(rng.random() * classes), int(rng.random() * d)
-    levels = layout.levels[j]
+    k, j = int(rng.random() * state.sizes.size), int(rng.random() * layout.levels.size)
+    levels, start, spread = layout.levels[j], layout.starts[j], state.spread[j]
     if levels < 2:
         return False
     a, b = int(rng.random() * levels), int(rng.random() * (levels - 1))
     b += b >= a
-    start = layout.starts[j]
     have, there = state.counts[k, start + a], state.counts[k, start + b]
-    m = int(math.exp(rng.random() * math.log(picked.size + 1.0)))
+    m = int(math.exp(rng.random() * math.log(batch.picked.size + 1.0)))
     if m > have:
         return False
-    first, size, spread = ends[k], ends[k + 1] - ends[k], state.spread[j]
     change = 0.0
     for t in range(m):
         change += math.log((there + t + spread) / (have - 1.0 - t + spread))
         change += math.log((have - t) / (there + t + 1.0))
-    found = 0
-    good = True
-    while found < m:
-        i = order[first + int(rng.random() * size)]
+    first, size = batch.ends[k], batch.ends[k + 1] - batch.ends[k]
+    moved, good = 0, True
+    while good and moved < m:
+        i = batch.order[first + int(rng.random() * size)]
         row = state.records[i]
-        if marks[i] == mark or row[j] != a:
+        if row[j] != a:  # nor one that was moved before
             continue
         if _excluded(layout, row, j, b):
             good = False
-            break
-        marks[i] = mark
-        picked[found] = i
-        found += 1
+            continue
+        batch.picked[moved] = i
+        moved += 1
         for r in range(layout.owned[j], layout.owned[j + 1]):
             change += _gain(layout, state, r, row, False)
         _relevel(layout, state, row, k, j, b)
@@ -327,8 +337,8 @@ def _batch(
             state.left[place] -= 1.0
     if good and math.log(1.0 - rng.random()) < change:
         return True
-    for t in range(found):
-        _relevel(layout, state, state.records[picked[t]], k, j, a)
+    for t in range(moved):
+        _relevel(layout, state, state.records[batch.picked[t]], k, j, a)
     return False
 
 
@@ -340,17 +350,15 @@ def _count(layout: Any, state: Any, row: Any, sign: float) -> None:
 
 
 @inlined
-def _birth(layout: Any, state: Any, room: Any, rng: Any) -> bool:
-    """Propose a new record from the collapsed predictive."""
-    n, d = state.n[0], layout.levels.size
-    if n == state.classes.size:
-        return False
+def _invent(layout: Any, state: Any, i: int, room: Any, rng: Any) -> bool:
+    """Draw record i, which isn't counted, from the collapsed predictive; False if excluded."""
+    d, row = layout.levels.size, state.records[i]
     total = 0.0
     for k in range(state.sizes.size):
         room[k] = state.sizes[k] + state.spread[d]
         total += room[k]
     k = _chosen(room, state.sizes.size, total, rng)
-    row = state.records[n]
+    state.classes[i] = k
     for j in range(d):
         total = 0.0
         for c in range(layout.levels[j]):
@@ -360,14 +368,29 @@ def _birth(layout: Any, state: Any, room: Any, rng: Any) -> bool:
     for j in range(d):
         if _excluded(layout, row, j, np.int64(row[j])):
             return False
+    return True
+
+
+@inlined
+def _change(layout: Any, state: Any, row: Any, added: bool) -> float:
+    """Return what one more record does to the log likelihood of all marginals, or one fewer."""
     change = 0.0
-    for r in layout.firsts:
-        change += _gain(layout, state, r, row, True)
-    if not math.log(1.0 - rng.random()) < change:
+    for r in layout.wholes:
+        change += _gain(layout, state, r, row, added)
+    return change
+
+
+@inlined
+def _birth(layout: Any, state: Any, room: Any, rng: Any) -> bool:
+    """Propose a new record from the collapsed predictive."""
+    n = state.n[0]
+    if n == state.classes.size or not _invent(layout, state, n, room, rng):
         return False
-    state.classes[n] = k
+    row = state.records[n]
+    if not math.log(1.0 - rng.random()) < _change(layout, state, row, True):
+        return False
     _count(layout, state, row, 1.0)
-    _join(layout, state, row, k, 1.0)
+    _join(layout, state, row, state.classes[n], 1.0)
     state.n[0] = n + 1
     return True
 
@@ -379,10 +402,8 @@ def _death(layout: Any, state: Any, rng: Any) -> bool:
     if n == 0:
         return False
     i = int(rng.random() * n)
-    row, change = state.records[i], 0.0
-    for r in layout.firsts:
-        change += _gain(layout, state, r, row, False)
-    if not math.log(1.0 - rng.random()) < change:
+    row = state.records[i]
+    if not math.log(1.0 - rng.random()) < _change(layout, state, row, False):
         return False
     _count(layout, state, row, -1.0)
     _join(layout, state, row, state.classes[i], -1.0)
@@ -438,10 +459,10 @@ def sweep(
         _draw_class(layout, state, i, room, bases, rng)
     order, ends = np.empty(state.n[0], dtype=np.int64), np.empty(state.sizes.size + 1, np.int64)
     _by_class(state, order, ends)
-    marks, picked = np.full(state.n[0], -1, dtype=np.int64), np.empty(most, dtype=np.int64)
+    batch = Batch(order, ends, np.empty(most, dtype=np.int64))
     proposed, accepted = int(batches * state.n[0]), 0
-    for t in range(proposed):
-        accepted += _batch(layout, state, order, ends, marks, t, picked, rng)
+    for _ in range(proposed):
+        accepted += _batch(layout, state, batch, rng)
     for _ in range(moves):
         if rng.random() < 0.5:
             _birth(layout, state, room, rng)
