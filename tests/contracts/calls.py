@@ -33,6 +33,7 @@ STEPS = (
     bdp.synthesizers.CategoricalColumns({"sex": ("f", "m")}),
     bdp.synthesizers.NumericColumns({"dose": (0.0, 1.0)}),
 )
+SCHEMA = bdp.Schema({"a": {"type": "boolean"}, "b": {"type": "integer", "bounds": (0, 2)}})
 GRAPH = N.Network(6, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5)])
 EXACT = ("BinomialModel", "GaussianModel", "MultinomialModel", "PoissonModel")
 """Models whose fits take no compilation."""
@@ -179,6 +180,15 @@ def _mechanisms(call: Any) -> None:
         copies=3,
         marginals=[("a",)],
         axes=AXES,
+    )
+    call(
+        bdp.mechanisms.NoisyTableMechanism.calibrate,
+        epsilon=2.0,
+        delta=1e-4,
+        copies=3,
+        marginals=[[("a",), ("b",)], [("a", "b")]],
+        shares=(0.25, 0.75),
+        schema=SCHEMA,
     )
     call(
         bdp.mechanisms.RandomizedResponseMechanism.calibrate,

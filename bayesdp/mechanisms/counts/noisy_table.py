@@ -43,7 +43,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -52,7 +52,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta, check_one_of, check_one_statistic
+from bayesdp.checks import (
+    check_at_least_one,
+    check_delta,
+    check_one_of,
+    check_one_statistic,
+    is_number,
+)
 from bayesdp.core.fields import WRITTEN, of_table
 from bayesdp.core.outputs import structured
 from bayesdp.core.outputs.numbers import Numbers
@@ -207,6 +213,11 @@ class NoisyTableMechanism(Mechanism):
         """
         epsilon, delta = check_epsilon(epsilon), check_delta(delta)
         copies = check_at_least_one("copies", copies)
+        if not isinstance(marginals, list | tuple) or not _all(list | tuple, marginals):
+            raise InvalidInput(
+                f"marginals is {quoted(marginals)}; it must be a list of rounds, each a list of "
+                "marginals, as [[('age', 'sex')], [('sex', 'job')]]"
+            )
         rounds: Any = [{"marginals": each, "scale": 1.0} for each in marginals]
         like = cls(rounds=rounds, **fields)
         each = _check_shares(shares, len(like.rounds))
@@ -467,9 +478,10 @@ def _size(columns: Sequence[str], cells: dict[str, int]) -> int:
 
 def _check_rounds(rounds: Any, cells: dict[str, int]) -> tuple[Round, ...]:
     """Return the rounds with their marginals as tuples of columns, or raise InvalidInput."""
-    if not isinstance(rounds, list | tuple) or not rounds:
+    if not isinstance(rounds, list | tuple) or not rounds or not _all(Round | Mapping, rounds):
         raise InvalidInput(
-            f"rounds is {quoted(rounds)}; it must be a sequence of Round, one or more"
+            f"rounds is {quoted(rounds)}; it must be a list of Round, or of mappings of marginals "
+            "and scale, one or more"
         )
     made = []
     for given in rounds:
@@ -489,13 +501,17 @@ def _check_shares(shares: Any, rounds: int) -> list[float]:
     if shares is None:
         return [1 / rounds] * rounds
     given = list(shares) if isinstance(shares, list | tuple) else []
-    each = [check_positive("shares", share) for share in given]
-    if len(each) != rounds or abs(math.fsum(each) - 1) > _SUM_TO_ONE:
+    good = len(given) == rounds and all(is_number(one) and one > 0 for one in given)
+    if not good or not abs(math.fsum(given) - 1) <= _SUM_TO_ONE:
         raise InvalidInput(
             f"shares is {quoted(shares)}; it must be one positive number for each of the {rounds} "
             "rounds, with sum 1"
         )
-    return each
+    return [float(one) for one in given]
+
+
+def _all(kind: Any, values: Sequence[Any]) -> bool:
+    return all(isinstance(value, kind) for value in values)
 
 
 def _checked_codes(codes: Any, schema: Schema) -> list[NDArray[Any]]:

@@ -2,12 +2,14 @@
 
 import itertools
 from collections.abc import Sequence
+from datetime import date
 from typing import Any
 
 import numpy as np
 
 import bayesdp as bdp
 from bayesdp.mechanisms.counts.cells import Axis
+from bayesdp.mechanisms.counts.noisy_table import Round
 from tests.contracts.examples.example import (
     ADD_REMOVE,
     REPLACE_ONE,
@@ -81,9 +83,41 @@ MARGINALS = [
         np.array([(i, 0, j) for i, j in itertools.product(range(-20, 24), repeat=2)]),
     ),
 ]
+DATED = bdp.Schema(
+    {
+        "day": {"type": "date", "bounds": (date(2020, 1, 1), date(2021, 12, 31)), "bins": "year"},
+        "kind": {"type": "category", "labels": ("one",)},
+    },
+    zeros=[{"day": (date(2020, 1, 1), date(2021, 1, 1)), "kind": "one"}],
+)
+PERSONS = bdp.Schema({"smokes": {"type": "boolean"}}, unit={"person": "id", "most": 2})
+ROUNDS = [
+    Example(
+        bdp.mechanisms.NoisyTableMechanism(
+            DATED, [{"marginals": ["day"], "scale": 0.2}, Round([("kind",)], 0.15)], "laplace"
+        ),
+        [((0, 0, 0), one) for one in CORNERS],
+        np.array(list(itertools.product(range(-6, 8), repeat=3))),
+    ),
+    Example(
+        bdp.mechanisms.NoisyTableMechanism(
+            DATED, [Round(["day"], 0.6), Round(["kind"], 0.5)], neighbours=REPLACE_ONE, n=1
+        ),
+        [(CORNERS[0], CORNERS[1])],
+        np.array(list(itertools.product(range(-5, 7), repeat=3))),
+        delta=0.1,
+    ),
+    Example(
+        bdp.mechanisms.NoisyTableMechanism(PERSONS, [Round(["smokes"], 0.7)]),
+        [((0, 0), (2, 0)), ((0, 0), (1, 1))],
+        plane(range(-7, 10)),
+        delta=0.1,
+    ),
+]
 PLANE = (("x", (0.0, 1.0)), ("y", (-1.0, 3.0)))
 EXAMPLES: list[Example] = [
     *MARGINALS,
+    *ROUNDS,
     Example(bdp.mechanisms.DiscreteLaplaceMechanism(1.5), integers(-3, 3), np.arange(-60, 61)),
     Example(
         bdp.mechanisms.DiscreteLaplaceMechanism(0.8), integers(0, 2), np.arange(-60, 61), delta=0.01
