@@ -120,6 +120,9 @@ def _mechanisms(call: Any) -> None:
             with contextlib.suppress(bdp.errors.InvalidInput):  # of what is too large to sum
                 made.profile()
                 call(made.profile)
+            with contextlib.suppress(bdp.errors.InvalidInput):  # of what has none
+                made.dp_event()
+                call(made.dp_event, copies=3)
         statistic, _ = example.pairs[0]
         if statistic is not None:
             call(made.release, statistic, copies)
