@@ -85,7 +85,7 @@ def test_its_counts_are_marginals_of_one_noise():
     assert made.logp(np.eye(12, dtype=int)[3], counts) == pytest.approx(float(expected[0]))
 
 
-@pytest.mark.parametrize("scale", [2.0, 4 / 3, 0.1, 17.3, 1e6 / 7])
+@pytest.mark.parametrize("scale", [2.0, 4 / 3, 0.1, 1e6 / 7, 2.9319129045484305])
 def test_a_laplace_scale_is_the_smallest_of_its_standard_deviation(scale: float):
     told = tuple(replace(part, stddev=scale * math.sqrt(2)) for part in PAIRS)
     read = bdp.Release.from_opendp(Table(told, KEYS), noise="laplace", algorithm="fixed")
@@ -127,7 +127,7 @@ def test_what_has_no_such_law_is_refused(table: Any, options: Any, message: str)
 def released(loss: dict[str, float], **chosen: Any) -> tuple[Any, Any]:
     """A table by OpenDP itself, and the measurement that made it."""
     if any(importlib.util.find_spec(name) is None for name in ("opendp", "mbi", "polars")):
-        missing("OpenDP", 'pip install "bayesdp[opendp]"')
+        missing("OpenDP", 'pip install "bayesdp[test]"')
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import opendp.prelude as dp  # type: ignore[import-not-found, unused-ignore]
