@@ -180,6 +180,95 @@ class Mechanism:
         moved = _REMOVED.get(self.neighbours, self.neighbours)
         return self.guarantee(copies=copies, neighbours=moved, delta=delta)
 
+    def dp_event(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Any:
+        """The event by which an accountant of dp_accounting charges for independent copies.
+
+        It never promises more than `guarantee`, but for the accountant's own discretisation. The
+        first of these that there is:
+
+        - `DiscreteLaplaceDpEvent` of a scalar with Laplace noise, which is the law itself;
+        - `GaussianDpEvent` of Gaussian noise of scale s > 2 steps of its lattice, for which the
+          discrete Gaussian is a randomisation of the continuous one of variance s^2 - 4
+          (`bayesdp.mechanisms.noise.gaussian_profiles`);
+        - `DiscreteLaplaceDpEvent` of sensitivity 1 whose parameter is the pure epsilon: its loss is
+          epsilon or -epsilon, as that of the worst mechanism of this epsilon is (Kairouz, Oh and
+          Viswanath 2015, Theorem 3.3);
+        - `ZCDpEvent` where there is a rho.
+
+        dp_accounting's PLD accountant takes all but the last, its RDP accountant the last and
+        Gaussian noise.
+
+        Parameters
+        ----------
+        copies : int
+            Independent copies; more than one make a `SelfComposedDpEvent`.
+        neighbours : Neighbours, optional
+            Relation that the event is about; by default the mechanism's own.
+
+        Returns
+        -------
+        dp_accounting.DpEvent
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such event, as of a promise with a delta that isn't Gaussian noise's; or
+            the promise is only as published, which no event can say.
+
+        Notes
+        -----
+        The noise is told in units of what a neighbour moves under `neighbours`. So have it
+        accounted for under `NeighboringRelation.ADD_OR_REMOVE_ONE`, where dp_accounting doubles
+        nothing, whatever the relation is: the epsilon is then about `neighbours`. Under its
+        REPLACE_ONE, dp_accounting 0.6 refuses Laplace noise; its PLD accountant doubles the shift
+        of Gaussian noise, and its RDP accountant doesn't. There is no `RandomizedResponseDpEvent`
+        among these, as the PLD accountant charges for one of several copies.
+
+        Examples
+        --------
+        >>> import dp_accounting
+        >>> import bayesdp as bdp
+        >>> noise = bdp.mechanisms.DiscreteLaplaceMechanism(scale=2.0)
+        >>> noise.dp_event()
+        DiscreteLaplaceDpEvent(noise_parameter=0.5, sensitivity=1)
+        >>> accountant = dp_accounting.pld.PLDAccountant()
+        >>> round(accountant.compose(noise.dp_event(copies=10)).get_epsilon(1e-6), 3)
+        4.5
+        """
+        copies, relation = check_at_least_one("copies", copies), self.relation(neighbours)
+        if self.strength is Strength.AS_PUBLISHED:
+            raise InvalidInput(
+                f"{self.name}'s promise is only as published, unproved or false, which an event of "
+                "dp_accounting can't say; take a variant that is proved"
+            )
+        event = self._event(relation)
+        if copies == 1:
+            return event
+        from dp_accounting.dp_event import SelfComposedDpEvent
+
+        return SelfComposedDpEvent(event, copies)
+
+    def _event(self, relation: Neighbours) -> Any:
+        """The event of one copy."""
+        from dp_accounting import dp_event as events
+
+        profile = self.profile(neighbours=relation)
+        if profile.event is not None:
+            return profile.event()
+        if profile.pure_epsilon == 0:
+            return events.NoOpDpEvent()
+        if math.isfinite(profile.pure_epsilon):
+            return events.DiscreteLaplaceDpEvent(profile.pure_epsilon, 1)
+        rho = self.rho(neighbours=relation)
+        if rho is None:
+            raise InvalidInput(
+                f"{self.name} has no event of dp_accounting: no pure epsilon, no rho, and no noise "
+                "of a law that it knows; compose the loss distribution "
+                "mechanism.profile(copies=...).pld(interval) with those of dp_accounting.pld, or "
+                "take bdp.compose"
+            )
+        return events.ZCDpEvent(rho)
+
     # What is drawn, and with what probability.
 
     def check_statistic(self, statistic: Any) -> Any:

@@ -54,6 +54,9 @@ class Profile:
     losses : callable, optional
         The `loss_distribution.LossDistribution` of a dominating pair, the same in both directions,
         where it is known itself: its composition has no errors of a grid through the profile.
+    event : callable, optional
+        The event of dp_accounting that has at least this profile, where one is known that is nearer
+        than what `pure_epsilon` implies.
     """
 
     divergence: Callable[[float], float]
@@ -62,6 +65,7 @@ class Profile:
     why: str = ""
     inverse: Callable[[float], float] | None = None
     losses: Callable[[], Any] | None = None
+    event: Callable[[], Any] | None = None
 
     def delta(self, epsilon: float) -> float:
         """The tight delta at epsilon in [0, inf], rounded up."""

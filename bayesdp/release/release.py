@@ -147,6 +147,140 @@ class Release:
             reproducible=is_reproducible(),
         )
 
+    @classmethod
+    def from_noisy_tables(
+        cls,
+        frames: Mapping[str, pd.DataFrame] | Sequence[pd.DataFrame] | str | Path,
+        *,
+        noise: str,
+        scale: float,
+        neighbours: str = "add_remove",
+        exact: int | pd.DataFrame | None = None,
+        absent: str = "refused",
+        delta: float = 0.0,
+    ) -> Release:
+        """Make a release from tables of noisy counts that were published elsewhere.
+
+        Each table has a column `count`, and columns of categories by which records were counted:
+        a marginal of the table of all columns. Every count has independent integer noise of one
+        law, and is given as it was drawn. A hierarchy of areas is a table for each level, which has
+        the columns of the levels above too (state; state and county): with ``absent="impossible"``,
+        a county is in the states that it has a row with, and in no other.
+
+        Parameters
+        ----------
+        frames : mapping of str to DataFrame, sequence of DataFrame, or path
+            The tables, or a folder with a .csv or .parquet file for each.
+        noise : {"laplace", "gaussian"}
+            The law of the noise, on the integers: discrete Laplace or discrete Gaussian.
+        scale : float
+            Its scale, in records: t where Pr[k] is proportional to exp(-abs(k) / t), or sigma of
+            the Gaussian.
+        neighbours : Neighbours
+            Relation that the release promises under: add/remove-one or replace-one of a record.
+        exact : int or DataFrame, optional
+            The number of all records, where it is held exact; or the exact numbers of disjoint
+            groups, such as states, in a column of their labels and one of `count`. Each group is
+            then one of the release, and all tables must have its column. Exact numbers are public:
+            ``neighbours`` must be replace-one.
+        absent : {"refused", "impossible"}
+            What a combination is that a table has no row for: a mistake, or one where, by a public
+            rule, no record can be.
+        delta : float
+            The delta, in [0, 1), at which the guarantee is stated.
+
+        Returns
+        -------
+        Release
+            Of a `NoisyMarginalsMechanism`, for each group, with origin "elsewhere": that the noise
+            is as said is an assumption of its guarantee.
+
+        Raises
+        ------
+        InvalidInput
+            If a table isn't of this kind; tables contradict each other; there are more than
+            1,000,000 combinations of all columns; or counts are held exact otherwise.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import bayesdp as bdp
+        >>> county = pd.DataFrame(
+        ...     {"state": list("AABB"), "county": [1, 2, 3, 4], "count": [812, 95, 410, -3]}
+        ... )
+        >>> state = pd.DataFrame({"state": ["A", "B"], "count": [903, 412]})
+        >>> noisy = {"noise": "gaussian", "scale": 4.0, "absent": "impossible", "delta": 1e-6}
+        >>> print(bdp.Release.from_noisy_tables([county, state], **noisy).guarantee)
+        epsilon = 1.59876, delta = 1e-06 (add_remove, conditional)
+        >>> exact = bdp.Release.from_noisy_tables(
+        ...     [county], exact=state, neighbours="replace_one", **noisy
+        ... )
+        >>> exact.groups, exact["A"].mechanism.n
+        (('A', 'B'), 903)
+        """
+        from bayesdp.release.noisy_tables import parts_of
+
+        fields = {"noise": noise, "scale": scale, "neighbours": neighbours}
+        by, parts = parts_of(frames, exact, absent, fields)
+        return cls.of_groups(parts, by=by, delta=delta)
+
+    @classmethod
+    def from_opendp(
+        cls,
+        table: Any,
+        *,
+        noise: str,
+        algorithm: str,
+        missing: str = "missing",
+        delta: float = 0.0,
+    ) -> Release:
+        """Make a release from OpenDP's contingency table of marginals that were fixed beforehand.
+
+        OpenDP 0.16 adds exact discrete noise to the integer counts: discrete Laplace noise where
+        privacy is measured by epsilon, discrete Gaussian noise where it is by rho, without the
+        lattice by which its noise on floats is coarser. So the law is `NoisyMarginalsMechanism`'s,
+        and its guarantee about a record, a row of the table, is what OpenDP's `map` says for one
+        contribution; where a person has k rows, OpenDP's promise about persons is for k of them.
+
+        Parameters
+        ----------
+        table : opendp.extras.mbi.ContingencyTable
+            Released by a query's `contingency_table`, with keys or cuts for all columns. Columns
+            that no query counts by are left out. Neither its model nor its cuts are read; the
+            labels of cuts are categories, such as "(30.0, 60.0]".
+        noise : {"laplace", "gaussian"}
+            The noise's law, which the table doesn't say: "laplace" where the budget was an epsilon,
+            "gaussian" where it was a rho.
+        algorithm : {"fixed"}
+            How the marginals were chosen, which the table doesn't say either: by ``dp.mbi.Fixed``,
+            of one weight, so that all have noise of one scale.
+        missing : str
+            Label of missing values, and of those that aren't among a column's keys.
+        delta : float
+            The delta, in [0, 1), at which the guarantee is stated.
+
+        Returns
+        -------
+        Release
+            Of a `NoisyMarginalsMechanism`, under add/remove-one, with origin "elsewhere".
+
+        Raises
+        ------
+        InvalidInput
+            If it isn't such a table: marginals chosen by the records (AIM, MST), keys found in
+            them, several scales, counts that aren't whole or at an end of the range of i32; or if
+            there are more than 1,000,000 combinations of all columns.
+        """
+        from bayesdp.release import opendp
+        from bayesdp.release.noisy_tables import mechanism_and_output
+
+        opendp.check_table(table, algorithm)
+        scale = opendp.scale_of(table, noise)
+        axes = opendp.measured_axes(table, missing)
+        tables = opendp.measured_tables(table, axes)
+        made, output = mechanism_and_output(axes, tables, scale=scale, noise=noise)
+        return cls.of(made, [output], delta=delta)
+
     @property
     def copies(self) -> int:
         """Number of copies, the same in every group."""

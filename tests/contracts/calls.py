@@ -23,6 +23,7 @@ from bayesdp.mechanisms.registry import REGISTRY
 from tests.contracts.examples import EXAMPLES
 from tests.contracts.test_models import CASES
 from tests.inference import record_functions
+from tests.release.test_opendp import TABLE as OPENDP_TABLE
 
 D, F, N = bdp.distributional, bdp.families, bdp.networks
 BOUNDS = (("x", (0.0, 1.0)), ("y", (-1.0, 2.0)))
@@ -121,6 +122,9 @@ def _mechanisms(call: Any) -> None:
             with contextlib.suppress(bdp.errors.InvalidInput):  # of what is too large to sum
                 made.profile()
                 call(made.profile)
+            with contextlib.suppress(bdp.errors.InvalidInput):  # of what has none
+                made.dp_event()
+                call(made.dp_event, copies=3)
         statistic, _ = example.pairs[0]
         if statistic is not None:
             call(made.release, statistic, copies)
@@ -431,6 +435,9 @@ def _releases(call: Any) -> None:
     call(bdp.Release, made.parts)
     call(bdp.Release.of_groups, {"a": (mechanism, [38]), "b": (mechanism, [41])})
     call(made.save, "folder")
+    noisy = pd.DataFrame({"sex": ["f", "m"], "count": [7, -2]})
+    call(bdp.Release.from_noisy_tables, [noisy], noise="laplace", scale=2.0)
+    call(bdp.Release.from_opendp, OPENDP_TABLE, noise="gaussian", algorithm="fixed")
 
     def of_a_folder() -> Any:
         made.save(Path("saved"))

@@ -51,6 +51,8 @@ follows from the pure epsilon is taken.
 from __future__ import annotations
 
 import math
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -85,7 +87,9 @@ def gaussian_profile(
         return divergence(noise, length, dimension, copies, epsilon)
 
     if width is None:
-        return Profile(whole_line, math.inf, why=_PURE)
+        event = partial(_event, noise, math.sqrt(copies) * length)
+        enough = float(noise.scale) > _SMOOTHING[-1] and length
+        return Profile(whole_line, math.inf, why=_PURE, event=event if enough else None)
     pure = truncated_gaussian(noise, length, dimension, width)
     total = math.nextafter(copies * pure, math.inf)
     lost, log_factor = _conditioning(noise, length, dimension, copies, width)
@@ -97,6 +101,17 @@ def gaussian_profile(
         return min(line, composed_pure(pure, copies, epsilon))
 
     return Profile(truncated, total, why=_PURE)
+
+
+def _event(noise: GaussianNoise, shift: float) -> Any:
+    """The event of dp_accounting whose profile is the bound by the continuous Gaussian, a = 2.
+
+    A shift that is longer by 1 part in 10^12 covers the roundings, and e: below 1e-32 a component.
+    """
+    from dp_accounting.dp_event import GaussianDpEvent
+
+    scale, a = float(noise.scale), _SMOOTHING[-1]
+    return GaussianDpEvent(math.sqrt((scale - a) * (scale + a)) / shift * (1 - 1e-12))
 
 
 def divergence(

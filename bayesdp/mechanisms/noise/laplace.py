@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
@@ -50,8 +50,18 @@ def laplace_profile(
     total = up(copies * steps / noise.scale)
     if copies == d == 1 and not math.isinf(total):
         exact = partial(laplace_losses, noise, steps) if 0 < steps <= _MOST_LOSSES else None
-        return Profile(lambda at: laplace_divergence(noise, steps, at), total, losses=exact)
+        event = partial(_event, noise, steps) if steps else None
+        return Profile(
+            lambda at: laplace_divergence(noise, steps, at), total, losses=exact, event=event
+        )
     return pure_profile(up(steps / noise.scale), copies, total)
+
+
+def _event(noise: LaplaceNoise, steps: int) -> Any:
+    """The event of dp_accounting that is this law: noise on a lattice is discrete."""
+    from dp_accounting.dp_event import DiscreteLaplaceDpEvent
+
+    return DiscreteLaplaceDpEvent(noise_parameter=up(1 / noise.scale), sensitivity=steps)
 
 
 @dataclass(frozen=True, slots=True)

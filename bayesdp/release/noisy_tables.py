@@ -1,0 +1,244 @@
+"""Tables of noisy counts, as other publishers release them, read into noisy marginals.
+
+`Release.from_noisy_tables` says which tables can be read, and what their rows mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesdp.checks import check_at_least_one, check_one_of, check_path
+from bayesdp.errors import InvalidInput, quoted
+from bayesdp.mechanisms.counts.cells import Axis, shape_of
+from bayesdp.mechanisms.counts.marginals import sums_over
+from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginalsMechanism
+from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+COUNT = "count"
+_MOST_CELLS = 1_000_000
+ABSENT = ("refused", "impossible")
+
+
+@dataclass(frozen=True)
+class NoisyTable:
+    """A table of noisy counts: its name, for errors, its columns, and the counts of its cells.
+
+    Attributes
+    ----------
+    name : str
+        How errors name it.
+    columns : tuple of str
+        Its columns, of those that the axes have.
+    counts : ndarray of int64
+        Noisy counts, one axis a column.
+    present : ndarray of bool, optional
+        Cells that the table has a count for; None if all.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    counts: NDArray[np.int64]
+    present: NDArray[np.bool_] | None = None
+
+
+def read_frames(frames: Any) -> dict[str, pd.DataFrame]:
+    """Read tables by name, from a mapping, a sequence or a folder of CSV and Parquet files."""
+    import pandas as pd
+
+    given = frames
+    if isinstance(frames, str | Path):
+        read: dict[str, Callable[..., Any]] = {".csv": pd.read_csv, ".parquet": pd.read_parquet}
+        folder = check_path("frames", frames)
+        files = sorted(folder.iterdir()) if folder.is_dir() else []
+        frames = {file.name: read[file.suffix](file) for file in files if file.suffix in read}
+    elif isinstance(frames, Sequence):
+        frames = {f"frames[{k}]": frame for k, frame in enumerate(frames)}
+    if not isinstance(frames, Mapping) or not frames:
+        raise InvalidInput(
+            f"frames is {quoted(given)}; it must be a mapping or list of DataFrames, one or more, "
+            "or a folder of .csv or .parquet files"
+        )
+    made = {str(name): check_frame(str(name), frame) for name, frame in frames.items()}
+    if len(made) < len(frames):
+        raise InvalidInput("frames has two tables of one name; name each otherwise")
+    return made
+
+
+def check_frame(name: str, frame: Any) -> pd.DataFrame:
+    """Return a table if it has columns of categories and whole counts, else raise InvalidInput."""
+    import pandas as pd
+
+    if not isinstance(frame, pd.DataFrame):
+        raise InvalidInput(f"{quoted(name)} is {quoted(frame)}; each table must be a DataFrame")
+    columns = list(frame.columns)
+    if columns.count(COUNT) != 1 or len(set(columns)) < len(columns) or len(columns) < 2:
+        raise InvalidInput(
+            f"{quoted(name)} has the columns {columns}; it must have one or more of categories, "
+            f"each once, and {quoted(COUNT)}"
+        )
+    if frame[COUNT].dtype.kind not in "iu" or not len(frame):
+        raise InvalidInput(
+            f"{quoted(COUNT)} of {quoted(name)} has {len(frame)} rows of type "
+            f"{frame[COUNT].dtype}; noisy counts are integers, as they were drawn: neither "
+            "missing, nor rounded, scaled or made consistent afterwards"
+        )
+    return frame
+
+
+def axes_of(frames: Mapping[str, pd.DataFrame]) -> tuple[Axis, ...]:
+    """The columns of all tables, with all labels of each, in the order in which they appear."""
+    labels: dict[str, dict[Any, None]] = {}
+    for frame in frames.values():
+        for name in frame.columns.drop(COUNT):
+            column = frame[name]
+            known = column.cat.categories if column.dtype == "category" else column
+            if column.isna().any():
+                raise InvalidInput(
+                    f"column {quoted(name)} has missing labels; give missing values a label of "
+                    "their own, such as 'missing'"
+                )
+            labels.setdefault(name, {}).update(dict.fromkeys(known.tolist()))
+    return tuple(Axis(name, categories=tuple(found)) for name, found in labels.items())
+
+
+def tabulated(name: str, frame: pd.DataFrame, axes: Sequence[Axis], absent: str) -> NoisyTable:
+    """Lay a frame's counts out along its axes; rows that it lacks are as `absent` says."""
+    known = {axis.name: axis for axis in axes}
+    own = [known[column] for column in frame.columns.drop(COUNT)]
+    places = tuple(axis.bins(frame[axis.name], clamp=False) for axis in own)
+    counts = np.zeros(shape_of(own), dtype=np.int64)
+    times = np.zeros(shape_of(own), dtype=np.int64)
+    np.add.at(times, places, 1)
+    if np.any(times > 1):
+        raise InvalidInput(
+            f"{quoted(name)} has {np.sum(times > 1)} combinations of labels in more than one row; "
+            "each has one count"
+        )
+    if absent == "refused" and not np.all(times):
+        first = np.argwhere(times == 0)[0]
+        cell = ", ".join(
+            f"{quoted(axis.name)} = {quoted(axis.shown(np.array([k]))[0][0])}"
+            for axis, k in zip(own, first, strict=True)
+        )
+        raise InvalidInput(
+            f"{quoted(name)} has no row for {np.sum(times == 0)} of its {times.size} combinations, "
+            f"such as {cell}; give the noisy count of each, also where it is 0, or say "
+            "absent='impossible' if no record can be there by a public rule, as of areas within "
+            "areas: not if rows were left out because of their counts"
+        )
+    counts[places] = frame[COUNT].to_numpy()
+    return NoisyTable(name, tuple(axis.name for axis in own), counts, times > 0)
+
+
+def mechanism_and_output(
+    axes: Sequence[Axis], tables: Sequence[NoisyTable], **fields: Any
+) -> tuple[NoisyMarginalsMechanism, list[int]]:
+    """Make the mechanism that released these tables, and its output.
+
+    Parameters
+    ----------
+    axes : sequence of Axis
+    tables : sequence of NoisyTable
+    **fields
+        The mechanism's scale, noise, neighbours and n.
+    """
+    sizes = shape_of(axes)
+    if math.prod(sizes) > _MOST_CELLS:
+        raise InvalidInput(
+            f"the columns {[axis.name for axis in axes]} have {math.prod(sizes):,} combinations; "
+            f"noisy marginals hold {_MOST_CELLS:,} at most: give the tables of fewer columns, or "
+            "group labels"
+        )
+    names = [axis.name for axis in axes]
+    order = [[names.index(column) for column in table.columns] for table in tables]
+    possible = np.ones(sizes, dtype=bool)
+    for table, own in zip(tables, order, strict=True):
+        if table.present is not None:
+            moved = np.transpose(table.present, np.argsort(own))
+            possible &= moved.reshape([n if k in own else 1 for k, n in enumerate(sizes)])
+    for table, own in zip(tables, order, strict=True):
+        held = sums_over(possible, [tuple(own)]).reshape(table.counts.shape) > 0
+        if table.present is not None and np.any(table.present & ~held):
+            raise InvalidInput(
+                f"{quoted(table.name)} has counts of combinations that are impossible by the rows "
+                "that another table lacks; no record can be counted there: correct either"
+            )
+    made = NoisyMarginalsMechanism(
+        axes=tuple(axes),
+        marginals=tuple(table.columns for table in tables),
+        zeros=tuple(np.flatnonzero(~possible).tolist()),
+        **fields,
+    )
+    return made, np.concatenate([table.counts.ravel() for table in tables]).tolist()
+
+
+def parts_of(
+    frames: Any, exact: Any, absent: Any, fields: Mapping[str, Any]
+) -> tuple[str | None, dict[Any, tuple[NoisyMarginalsMechanism, list[Any]]]]:
+    """Each group's mechanism and outputs, and the name of the column of groups, if there is one."""
+    check_one_of("absent", absent, ABSENT)
+    tables = read_frames(frames)
+    if exact is not None and check_neighbours(fields["neighbours"]) is not Neighbours.REPLACE_ONE:
+        raise InvalidInput(
+            f"exact is {quoted(exact)}, public, but neighbours is "
+            f"{quoted(fields['neighbours'])}, where a record added or removed shows in it; promise "
+            "under neighbours='replace_one', or leave exact out"
+        )
+    if not hasattr(exact, "columns"):
+        n = None if exact is None else check_at_least_one("exact", exact, "or a DataFrame")
+        return None, {None: _read(tables, absent, n=n, **fields)}
+    by, totals = _totals(exact)
+    for name, frame in tables.items():
+        if by not in frame.columns or len(frame.columns) < 3:
+            raise InvalidInput(
+                f"{quoted(name)} has the columns {list(frame.columns)}; where exact has the totals "
+                f"by {quoted(by)}, each noisy table must have that column and another: no mechanism"
+                " here has both a noisy and an exact count of the same. Give exact=None, or the "
+                "total of all as a whole number, for tables across it"
+            )
+        if set(frame[by]) != set(totals):
+            raise InvalidInput(
+                f"column {quoted(by)} of {quoted(name)} has other labels than exact; both must "
+                "have all groups"
+            )
+    return by, {
+        label: _read(
+            {name: frame[frame[by] == label].drop(columns=by) for name, frame in tables.items()},
+            absent,
+            n=n,
+            **fields,
+        )
+        for label, n in totals.items()
+    }
+
+
+def _read(
+    frames: Mapping[str, pd.DataFrame], absent: str, **fields: Any
+) -> tuple[NoisyMarginalsMechanism, list[Any]]:
+    axes = axes_of(frames)
+    tables = [tabulated(name, frame, axes, absent) for name, frame in frames.items()]
+    made, output = mechanism_and_output(axes, tables, **fields)
+    return made, [output]
+
+
+def _totals(exact: Any) -> tuple[str, dict[Any, int]]:
+    """The column of groups, and each one's exact number of records."""
+    frame = check_frame("exact", exact)
+    names = list(frame.columns.drop(COUNT))
+    if len(names) > 1 or frame[names[0]].duplicated().any():
+        raise InvalidInput(
+            f"exact has the columns {list(frame.columns)}; it must be a whole number, or the "
+            "totals of disjoint groups: one column that names them, each once, and "
+            f"{quoted(COUNT)}"
+        )
+    return names[0], dict(zip(frame[names[0]].tolist(), frame[COUNT].tolist(), strict=True))
