@@ -11,6 +11,7 @@ v the noise's variance plus that of a count, by L-BFGS over the logits of w and 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,7 +71,7 @@ def fitted_mode(
     rng : numpy Generator
     """
     ends = np.concatenate([[0], np.cumsum(levels)])
-    parts = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    parts = [slice(a, b) for a, b in pairwise(ends)]
     base = _own_logits(levels, seen)
     pairs, whole, weights = [one for one in seen if len(one.columns) == 2], *_square(ends)
     for one in pairs:
@@ -109,7 +110,8 @@ def fitted_mode(
     noise = rng.normal(0, 0.5, (classes, base.size))
     start = np.concatenate([rng.normal(0, 0.3, classes), (base + noise).ravel()])
     options = {"maxiter": _STEPS, "maxfun": 2 * _STEPS, "maxcor": 20}
-    found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
+    minimize: Any = optimize.minimize
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
     w, _, psi = split(found.x)
     return Mode(w, [psi[:, part] for part in parts])
 

@@ -238,60 +238,67 @@ def _largest_batch(problem: Problem, layout: Layout) -> int:
     return max(2, min(int(2 * widest / math.sqrt(copies)), problem.capacity()))
 
 
-def layout_of(problem: Problem) -> Layout:
-    """Lay out the counts of all marginals, once for each of their columns."""
-    levels = problem.levels
-    d = len(levels)
-    copies: list[tuple[int, tuple[int, ...], tuple[int, ...], int]] = []
-    owned, places = [0], 0
-    for j in range(d):
+class _Copy(NamedTuple):
+    """A marginal's counts, laid out with one of its columns moving fastest."""
+
+    marginal: int
+    columns: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+
+
+def _copies(problem: Problem) -> list[list[_Copy]]:
+    """Lay out every marginal once for each of its columns; by that column."""
+    levels, made, places = problem.levels, [], 0
+    for j in range(len(levels)):
+        own = []
         for m in _having(problem, j):
-            one = problem.noisy[m]
-            order = [*(k for k in one.columns if k != j), j]  # that column moves fastest
+            order = (*(k for k in problem.noisy[m].columns if k != j), j)
             sizes = [*(levels[k] for k in order[:-1]), _padded(levels[j])]
             strides = tuple(math.prod(sizes[t + 1 :]) for t in range(len(order)))
-            copies.append((m, tuple(order), strides, places))
+            own.append(_Copy(m, order, strides, places))
             places += math.prod(sizes)
-        owned.append(len(copies))
-    width = max(len(order) for _, order, _, _ in copies)
-    columns = np.zeros((len(copies), width), dtype=np.int64)
-    strides_of = np.zeros((len(copies), width), dtype=np.int64)
-    for r, (_, order, strides, _) in enumerate(copies):
-        columns[r, : len(order)], strides_of[r, : len(order)] = order, strides
-    touching, leaps, touched = [], [], [0]
-    for j in range(d):
-        for r, (_, order, strides, _) in enumerate(copies):
-            if j in order:
-                touching.append(r)
-                leaps.append(strides[order.index(j)])
-        touched.append(len(touching))
-    numbers = [m for m, *_ in copies]
-    starts = np.concatenate([[0], np.cumsum(levels)]).astype(np.int64)
+        made.append(own)
+    return made
+
+
+def layout_of(problem: Problem) -> Layout:
+    """Lay out the counts of all marginals, and what excludes a record."""
+    by_column = _copies(problem)
+    copies = [one for own in by_column for one in own]
+    width = max(len(one.columns) for one in copies)
+    touching = [
+        [(r, one.strides[one.columns.index(j)]) for r, one in enumerate(copies) if j in one.columns]
+        for j in range(len(problem.levels))
+    ]
+    keys = [(one.marginal, one.columns) for one in copies]
+    starts = _ends(problem.levels)
     return Layout(
-        levels=np.array(levels, dtype=np.int64),
+        levels=_whole(problem.levels),
         starts=starts,
-        owned=np.array(owned, dtype=np.int64),
-        normal=np.array(
-            [sum(problem.noisy[m].gaussian for m in _having(problem, j)) for j in range(d)]
-        ),
-        offsets=np.array([place for *_, place in copies], dtype=np.int64),
-        widths=np.array([len(order) for _, order, _, _ in copies], dtype=np.int64),
-        columns=columns,
-        strides=strides_of,
-        rates=np.array([problem.noisy[m].rate for m in numbers]),
-        gaussian=np.array([problem.noisy[m].gaussian for m in numbers]),
-        touched=np.array(touched, dtype=np.int64),
-        touching=np.array(touching, dtype=np.int64),
-        leaps=np.array(leaps, dtype=np.int64),
-        wholes=np.array(
-            [
-                next(r for r, (m, order, *_) in enumerate(copies) if (m, order) == (k, one.columns))
-                for k, one in enumerate(problem.noisy)
-            ],
-            dtype=np.int64,
-        ),
+        owned=_ends([len(own) for own in by_column]),
+        normal=_whole([sum(problem.noisy[c.marginal].gaussian for c in own) for own in by_column]),
+        offsets=_whole([one.offset for one in copies]),
+        widths=_whole([len(one.columns) for one in copies]),
+        columns=_whole([(*one.columns, *[0] * (width - len(one.columns))) for one in copies]),
+        strides=_whole([(*one.strides, *[0] * (width - len(one.strides))) for one in copies]),
+        rates=np.array([problem.noisy[one.marginal].rate for one in copies]),
+        gaussian=np.array([problem.noisy[one.marginal].gaussian for one in copies]),
+        touched=_ends([len(each) for each in touching]),
+        touching=_whole([r for each in touching for r, _ in each]),
+        leaps=_whole([stride for each in touching for _, stride in each]),
+        wholes=_whole([keys.index((m, one.columns)) for m, one in enumerate(problem.noisy)]),
         **_rules_of(problem, starts),
     )
+
+
+def _whole(numbers: Any) -> Integers:
+    return np.array(numbers, dtype=np.int64)
+
+
+def _ends(sizes: Sequence[int]) -> Integers:
+    """Where parts of these sizes begin, and the last ends."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def _rules_of(problem: Problem, starts: Integers) -> dict[str, Any]:
@@ -304,9 +311,9 @@ def _rules_of(problem: Problem, starts: Integers) -> dict[str, Any]:
             barred[q, starts[j] : starts[j + 1]] = mask
     ruling = [[q for q, rule in enumerate(rules) if j in rule] for j in range(d)]
     return {
-        "ruled": np.cumsum([0, *map(len, ruling)]).astype(np.int64),
-        "ruling": np.array([q for each in ruling for q in each], dtype=np.int64),
-        "named": named.astype(np.int64),
+        "ruled": _ends([len(each) for each in ruling]),
+        "ruling": _whole([q for each in ruling for q in each]),
+        "named": _whole(named),
         "barred": barred,
     }
 
@@ -373,11 +380,10 @@ def counted(
     """Count some records, of which the first n are there, by class and by marginal."""
     d, k = len(problem.levels), problem.classes
     left = np.zeros(_room(problem, layout))
-    marginals = [m for j in range(d) for m in _having(problem, j)]
-    for r in range(layout.offsets.size):
+    for r, copy in enumerate(one for own in _copies(problem) for one in own):
         order, places = _places(problem, layout, r)
-        one = problem.noisy[marginals[r]]
-        seen = one.counts.transpose([one.columns.index(j) for j in order])
+        noisy = problem.noisy[copy.marginal]
+        seen = noisy.counts.transpose([noisy.columns.index(j) for j in order])
         cells = np.ravel_multi_index([records[:n, j].astype(np.int64) for j in order], seen.shape)
         left[places] = seen - np.bincount(cells, minlength=seen.size).reshape(seen.shape)
     counts = np.zeros((k, int(layout.starts[-1])))

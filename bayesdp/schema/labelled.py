@@ -89,7 +89,7 @@ class Labels(Column):
 
     @property
     def shown(self) -> tuple[Any, ...]:
-        return self.labels
+        return tuple(self.labels)
 
     @property
     def takes(self) -> tuple[str, ...]:

@@ -67,13 +67,13 @@ class TableModel(Model):
     Notes
     -----
     The model reads one or several releases of `bdp.TableSynthesizer`, of the same records, without
-    groups. `fit` returns a `TablePosterior`: an InferenceData with the shares of each column's cells
-    in the latent table ("share", with the dimension "level"), counts of up to 500 measured cells,
-    by which the chains are judged ("count"), the number of records where that is confidential
-    ("n"), and the a and b above ("concentration"); and beside them, in the group "tables", the
-    latent tables themselves, from which everything else is computed. `fit` has two options:
-    `thin`, the number of sweeps over all records for each draw, by default 1; and `tables`, the
-    number of whole tables that each chain keeps, by default 100.
+    groups. `fit` returns a `TablePosterior`: an InferenceData with the shares of each column's
+    cells in the latent table ("share", with the dimension "level"), counts of up to 500 measured
+    cells, by which the chains are judged too ("count"), the number of records where that is
+    confidential ("n"), and the a and b above ("concentration"); and beside them, in the group
+    "tables", the latent tables themselves, from which everything else is computed. `fit` has two
+    options: `thin`, the number of sweeps over all records for each draw, by default 1; and
+    `tables`, the number of whole tables that each chain keeps, by default 100.
 
     Examples
     --------
@@ -134,9 +134,7 @@ class TableModel(Model):
             for one in view.measured
         ]
         places = {name: k for k, name in enumerate(schema.cells)}
-        rules = [
-            {places[name]: mask for name, mask in rule.items()} for rule in schema.excluding
-        ]
+        rules = [{places[name]: mask for name, mask in rule.items()} for rule in schema.excluding]
         classes = self.classes or min(max(_A_COLUMN * len(levels), _LEAST), _MOST)
         return Problem(levels, noisy, next(iter(known), None), rules, classes)
 
@@ -147,7 +145,11 @@ class TableModel(Model):
         problem: Problem = run.read
         drawn = sample(problem, **run.chained, **run.options, progress=run.progress)
         totals = np.maximum(drawn.sizes, 1)[..., None]
-        posterior = {"share": drawn.levels / totals, "count": drawn.cells, "n": drawn.sizes}
+        posterior: dict[str, Any] = {
+            "share": drawn.levels / totals,
+            "count": drawn.cells,
+            "n": drawn.sizes,
+        }
         if problem.n is not None:
             del posterior["n"]
         posterior["concentration"], posterior[RECORDS] = drawn.spread, drawn.records

@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_flag, check_seed
+from bayesdp.checks import check_at_least_one, check_seed
 from bayesdp.engines.draws import import_arviz
 from bayesdp.engines.latent_records import ABSENT
 from bayesdp.errors import InvalidInput, quoted
@@ -164,7 +164,9 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             counts, naive = (_resampled(each, rng) for each in (counts, naive))
         labels = [list(self.schema.columns[name].names) for name in names]
         index = pd.MultiIndex.from_product(labels, names=names)
-        return Estimates(counts, naive, index if len(names) > 1 else index.get_level_values(0), target)
+        return Estimates(
+            counts, naive, index if len(names) > 1 else index.get_level_values(0), target
+        )
 
     def estimate(
         self,
@@ -262,8 +264,8 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
                 "function returns numbers that differ in how many they are between tables; return "
                 "the same ones for each"
             )
-        values = [np.array([values for _, values in part]) for part in (each, naive)]
-        return Estimates(*values, names, target)
+        right, wrong = (np.array([values for _, values in part]) for part in (each, naive))
+        return Estimates(right, wrong, names, target)
 
     @property
     def _kept(self) -> int:
@@ -330,7 +332,7 @@ def _resampled(counts: NDArray[np.float64], rng: np.random.Generator) -> NDArray
     """Shares in a resample of each table with these counts."""
     sizes = np.maximum(counts.sum(axis=1, keepdims=True), 1)
     drawn = [rng.multinomial(int(n[0]), row / n) for row, n in zip(counts, sizes, strict=True)]
-    return np.array(drawn) / sizes
+    return np.asarray(np.array(drawn) / sizes)
 
 
 def _numbers(found: Any) -> tuple[Any, NDArray[np.float64]]:
@@ -352,5 +354,3 @@ def _numbers(found: Any) -> tuple[Any, NDArray[np.float64]]:
     if isinstance(found, pd.Series):
         return found.index, flat
     return pd.RangeIndex(flat.size), flat
-
-

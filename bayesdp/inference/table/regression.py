@@ -49,7 +49,7 @@ def prepared(columns: Mapping[str, Column], codes: pd.DataFrame) -> pd.DataFrame
     """Make a DataFrame of coded columns as `coefficients` takes it: numbers, and categories."""
     import pandas as pd
 
-    made = {}
+    made: dict[str, Any] = {}
     for name, column in columns.items():
         given = codes[name].to_numpy()
         missing = given >= column.size

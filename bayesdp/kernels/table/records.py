@@ -147,7 +147,7 @@ class Batch(NamedTuple):
 
 
 @inlined
-def _place(layout: Any, r: int, row: Any) -> int:
+def _place(layout: Any, r: int, row: Any) -> Any:
     """Find a record's count in a copy."""
     place = layout.offsets[r]
     for t in range(layout.widths[r]):
@@ -156,7 +156,7 @@ def _place(layout: Any, r: int, row: Any) -> int:
 
 
 @inlined
-def _excluded(layout: Any, row: Any, j: int, level: int) -> bool:
+def _excluded(layout: Any, row: Any, j: int, level: Any) -> bool:
     """Return True if a rule excludes the record with this level in column j."""
     for q in range(layout.ruled[j], layout.ruled[j + 1]):
         rule, every = layout.ruling[q], True
@@ -188,7 +188,7 @@ def _chosen(weights: Any, size: int, total: float, rng: Any) -> int:
 
 
 @inlined
-def _relevel(layout: Any, state: Any, row: Any, k: int, j: int, new: int) -> None:
+def _relevel(layout: Any, state: Any, row: Any, k: int, j: int, new: Any) -> None:
     """Give a record of class k another level in column j."""
     old, start = np.int64(row[j]), layout.starts[j]
     for q in range(layout.touched[j], layout.touched[j + 1]):
@@ -288,7 +288,7 @@ def _draw_class(layout: Any, state: Any, i: int, room: Any, bases: Any, rng: Any
 
 
 @inlined
-def _gain(layout: Any, state: Any, r: int, row: Any, added: bool) -> float:
+def _gain(layout: Any, state: Any, r: int, row: Any, added: bool) -> Any:
     """Return what one more record in its cell, or one fewer, does to the log likelihood."""
     left, rate = state.left[_place(layout, r, row)], layout.rates[r]
     if layout.gaussian[r]:
@@ -365,10 +365,10 @@ def _invent(layout: Any, state: Any, i: int, room: Any, rng: Any) -> bool:
             room[c] = state.counts[k, layout.starts[j] + c] + state.spread[j]
             total += room[c]
         row[j] = _chosen(room, layout.levels[j], total, rng)
+    good = True
     for j in range(d):
-        if _excluded(layout, row, j, np.int64(row[j])):
-            return False
-    return True
+        good = good and not _excluded(layout, row, j, np.int64(row[j]))
+    return good
 
 
 @inlined
