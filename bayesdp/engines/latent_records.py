@@ -120,6 +120,8 @@ class Tables(NamedTuple):
         Numbers of records.
     spread : ndarray, shape (chains, draws, d + 1)
         Concentrations of the columns, and of the classes.
+    log_law : ndarray, shape (chains, draws)
+        Log probability of what was released given the latent table, up to a constant.
     misfit : ndarray, shape (chains, draws)
         Mean square of the noise that the latent table leaves, in its standard deviations.
     acceptance : ndarray, shape (chains, draws)
@@ -131,6 +133,7 @@ class Tables(NamedTuple):
     cells: Floats
     sizes: Floats
     spread: Floats
+    log_law: Floats
     misfit: Floats
     acceptance: Floats
 
@@ -208,7 +211,7 @@ def _chain(
     most, moves = _largest_batch(problem, layout), 0
     if problem.n is None:
         moves = max(10, round(problem.size()) // 5)
-    scales = np.concatenate([np.full(one.counts.size, 1 / one.variance) for one in problem.noisy])
+    ends = _ends([one.counts.size for one in problem.noisy])
     counts = np.concatenate([one.counts.ravel() for one in problem.noisy])
     places, cells = _whole_copies(problem, layout), watched(problem)
     tables, told = [], []
@@ -222,13 +225,24 @@ def _chain(
         if past <= 0 or past % thin:
             continue
         left, n = state.left[places], int(state.n[0])
-        misfit, rate = float(np.mean(left**2 * scales)), accepted / max(proposed, 1)
-        level = state.counts.sum(axis=0)
-        told.append((level, (counts - left)[cells], float(n), state.spread.copy(), misfit, rate))
+        level, rate = state.counts.sum(axis=0), accepted / max(proposed, 1)
+        noise = _noise(problem, left, ends)
+        told.append((level, (counts - left)[cells], float(n), state.spread.copy(), *noise, rate))
         proposed = accepted = 0
         if past // thin in kept:
             tables.append(state.records[:n].copy())
     return tables, [np.array(each) for each in zip(*told, strict=True)]
+
+
+def _noise(problem: Problem, left: Floats, ends: Integers) -> tuple[float, float]:
+    """Log law of the noise that a latent table leaves, and its mean square in its own units."""
+    log = square = 0.0
+    for one, a, b in zip(problem.noisy, ends[:-1], ends[1:], strict=True):
+        part = left[a:b]
+        power = float(np.sum(part**2))
+        log -= one.rate * (power if one.gaussian else float(np.abs(part).sum()))
+        square += power / one.variance
+    return log, square / left.size
 
 
 def _largest_batch(problem: Problem, layout: Layout) -> int:

@@ -153,7 +153,11 @@ class TableModel(Model):
         if problem.n is not None:
             del posterior["n"]
         posterior["concentration"], posterior[RECORDS] = drawn.spread, drawn.records
-        stats = {"acceptance_rate": drawn.acceptance, "misfit": drawn.misfit}
+        stats = {
+            "lp": drawn.log_law,
+            "acceptance_rate": drawn.acceptance,
+            "misfit": drawn.misfit,
+        }
         versions = {"numba": numba.__version__}
         return Draws(posterior, stats, run.engine, versions, _doubts(problem, drawn))
 
