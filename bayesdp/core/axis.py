@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import is_number
-from bayesdp.core.missing import check_present
+from bayesdp.checks import check_present, is_number
 from bayesdp.errors import InvalidInput, quoted
 
 _LARGEST = sys.float_info.max

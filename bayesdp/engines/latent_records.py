@@ -63,7 +63,7 @@ class Noisy(NamedTuple):
 
 @dataclass(frozen=True)
 class Problem:
-    """What is known of a table's records.
+    """Knowledge of a table's records: its columns, rules and noisy counts.
 
     Attributes
     ----------

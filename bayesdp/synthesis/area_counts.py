@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import is_number
-from bayesdp.core.missing import is_missing
+from bayesdp.checks import is_missing, is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.counts.poisson_gamma import PoissonGammaMechanism

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesdp.checks import as_float, check_at_least_one, check_one_of, keep
+from bayesdp.checks import as_float, check_at_least_one, check_one_of, check_present, keep
 from bayesdp.core.fields import declared, of_table
-from bayesdp.core.missing import check_present
 from bayesdp.errors import InvalidInput, kind_of, quoted
 from bayesdp.mechanisms.censored.weights import of_each_alone
 from bayesdp.mechanisms.counts.cells import Axis

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.core.missing import is_missing
+from bayesdp.checks import is_missing
 from bayesdp.errors import InvalidInput
 from bayesdp.release.manifest import Label, check_label
 

@@ -37,7 +37,16 @@ MAY_IMPORT = {
     "schema": {"core"},
     "synthesis": {"core", "privacy", "mechanisms", "release", "schema", "engines", "networks"},
     "engines": {"core", "privacy", "mechanisms", "release", "kernels"},
-    "inference": {"core", "privacy", "mechanisms", "release", "engines", "networks", "kernels"},
+    "inference": {
+        "core",
+        "privacy",
+        "mechanisms",
+        "release",
+        "schema",
+        "engines",
+        "networks",
+        "kernels",
+    },
     "evaluation": {
         "core",
         "privacy",

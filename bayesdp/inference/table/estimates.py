@@ -35,8 +35,8 @@ class Estimates:
     >>> import numpy as np, pandas as pd
     >>> draws = np.random.default_rng(1).normal(size=(4000, 1))
     >>> made = Estimates(draws, draws / 2, pd.Index(["mean"]), "population")
-    >>> made.interval(0.95).round(1).to_numpy().tolist()
-    [[-0.0, 1.0, -2.0, 2.0, -1.0, 1.0]]
+    >>> list(made.interval(0.95).round(0)["upper"])
+    [2.0]
     """
 
     draws: NDArray[np.float64]

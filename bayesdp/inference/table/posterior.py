@@ -6,7 +6,7 @@ import json
 import tomllib
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -225,14 +225,14 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         Raises
         ------
         InvalidInput
-            If the formula has unknown columns, or the regression can't be fitted to a table: as
-            where a label with few records separates the outcomes.
+            If the formula has unknown columns, or statsmodels can't fit it to a table.
 
         Warns
         -----
         UserWarning
             If two of its columns are in no released marginal together, so that their relation
-            rests on the model alone.
+            rests on the model alone; or if some tables have no finite estimate, as where a label
+            with few records separates the outcomes.
         """
         if family not in FAMILIES:
             raise InvalidInput(
@@ -240,10 +240,25 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             )
         names = self._known(columns_of(formula, list(self.schema.columns)))
         self._warn_of_unmeasured(names)
-        fitted = partial(coefficients, formula, family)
         rng = np.random.default_rng(check_seed(seed))
-        make = partial(prepared, {name: self.schema.columns[name] for name in names})
-        return self._estimated(lambda codes: fitted(make(codes)), target, draws, rng)
+        columns, odd = {name: self.schema.columns[name] for name in names}, [0]
+
+        def fitted(codes: pd.DataFrame) -> Any:
+            found, converged = coefficients(formula, family, prepared(columns, codes))
+            odd[0] += not converged
+            return found
+
+        estimates = self._estimated(fitted, target, draws, rng)
+        if odd[0]:
+            warnings.warn(
+                f"{odd[0]} of {len(estimates.draws) + len(estimates.naive)} regressions have no "
+                "finite estimate, as where a rare label has one outcome alone. Their large "
+                "coefficients are kept, so that an interval may have no end: merge such labels, or "
+                "leave them out",
+                UserWarning,
+                stacklevel=2,
+            )
+        return estimates
 
     def _estimated(
         self, function: Callable[[Any], Any], target: str, draws: int, rng: np.random.Generator

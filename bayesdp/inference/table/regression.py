@@ -63,8 +63,8 @@ def prepared(columns: Mapping[str, Column], codes: pd.DataFrame) -> pd.DataFrame
     return pd.DataFrame(made)
 
 
-def coefficients(formula: str, family: str, frame: pd.DataFrame) -> Any:
-    """Fit a regression by statsmodels, and return its coefficients as a Series.
+def coefficients(formula: str, family: str, frame: pd.DataFrame) -> tuple[Any, bool]:
+    """Fit a regression by statsmodels; its coefficients as a Series, and whether it converged.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def coefficients(formula: str, family: str, frame: pd.DataFrame) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if family == "linear":
-                return smf.ols(formula, frame).fit().params
+                return smf.ols(formula, frame).fit().params, True
             if family == "ordinal":
                 frame = frame.dropna()
                 fitted = OrderedModel.from_formula(formula, frame, distr="logit").fit(disp=False)
@@ -92,12 +92,7 @@ def coefficients(formula: str, family: str, frame: pd.DataFrame) -> Any:
             f"formula {quoted(formula)} can't be fitted to a latent table by {family} regression "
             f"({type(error).__name__}: {error}); leave out rare labels, or take another family"
         ) from error
-    if not fitted.mle_retvals["converged"]:
-        raise InvalidInput(
-            f"{family} regression {quoted(formula)} doesn't converge on a latent table, as where a "
-            "rare label has one outcome alone; leave such labels out, or merge them"
-        )
-    return fitted.params
+    return fitted.params, bool(fitted.mle_retvals["converged"])
 
 
 def _coded_outcome(outcome: pd.Series[Any], family: str) -> Any:

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import plain
-from bayesdp.core.missing import is_missing
+from bayesdp.checks import is_missing, plain
 from bayesdp.core.views import CountView, DrawnCountsView
 from bayesdp.errors import InvalidInput
 

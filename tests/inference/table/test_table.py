@@ -103,7 +103,10 @@ def test_watched_counts_are_those_of_the_tables():
     table = pd.DataFrame(records[records[:, 0] != ABSENT], columns=NAMES)
     last = idata.posterior["count"].to_numpy()[1, -1]
     cells = idata.posterior["cell"].to_numpy()
-    for name, code, other, label in [("age", 1, "smokes", "smokes[True]"), ("age", 0, "school", "")]:
+    for name, code, other, label in [
+        ("age", 1, "smokes", "smokes[True]"),
+        ("age", 0, "school", ""),
+    ]:
         found = SCHEMA.columns[name].names[code]
         wanted = f"{name}[{found}]:{label or 'school[some]'}"
         both = (table[name] == code) & (table[other] == 1)
@@ -238,7 +241,10 @@ def test_any_function_of_a_table():
         (lambda p: p.estimate(lambda f: np.nan), "that isn't finite numbers"),
         (lambda p: p.estimate(lambda f: np.arange(len(f))), "differ in how many they are"),
         (lambda p: p.table("age").interval(1.5), "level is 1.5"),
-        (lambda p: bdp.models.TablePosterior.of(az.from_dict({"a": [[1.0]]})), "isn't a TableModel"),
+        (
+            lambda p: bdp.models.TablePosterior.of(az.from_dict({"a": [[1.0]]})),
+            "isn't a TableModel",
+        ),
     ],
 )
 def test_wrong_questions_are_told_apart(ask, message):
