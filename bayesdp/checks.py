@@ -192,6 +192,8 @@ def check_below(name: str, value: Any, most: float) -> float:
 
 def is_missing(values: Any) -> Any:
     """Mark missing values, elementwise: None, NaN, NaT or pandas' NA."""
+    import numpy as np
+
     if hasattr(values, "isna"):  # pandas, without importing it
         return np.asarray(values.isna())
     array = np.asarray(values)
@@ -204,6 +206,8 @@ def is_missing(values: Any) -> Any:
 
 def check_present(name: str, column: Any) -> None:
     """Raise InvalidInput, which shows no value, if a column has missing or masked ones."""
+    import numpy as np
+
     if np.any(is_missing(column)) or np.ma.is_masked(column):
         raise InvalidInput(
             f"column {quoted(name)} has missing values; drop or impute them by a public rule"
