@@ -566,6 +566,7 @@ def _models(call: Any) -> None:
         record_size=1,
         n=9,
     )
+    _tables(call)
     model = bdp.BinomialModel()
     idata = model.fit(COUNTED, draws=30, chains=2, seed=1)
     call(bdp.posterior_predictive, model, idata, COUNTED, draws=20, seed=1)
@@ -592,6 +593,18 @@ def _models(call: Any) -> None:
     call(mixture.cdf, 0.4)
     call(bdp.evaluate.write_explorer, COUNTED, "page.html", level=0.9)
     call(bdp.evaluate.write_report, idata, COUNTED, "report", level=0.9, reference=0.4)
+
+
+def _tables(call: Any) -> None:
+    model = call(bdp.TableModel, 3)
+    made = bdp.mechanisms.NoisyTableMechanism(SCHEMA, [{"marginals": [("a", "b")], "scale": 2.0}])
+    release = bdp.Release.of(made, [(3, 9, 4, 7, 2, 8)], delta=1e-6)
+    posterior = call(model.fit, release, **FEW, warmup=5, thin=2, tables=4)
+    call(posterior.synthetic, 3, seed=1)
+    call(posterior.table, "b", seed=1)
+    call(posterior.regression, "b ~ a", draws=3, seed=1)
+    estimates = call(posterior.estimate, lambda frame: frame["b"].mean(), draws=3, seed=1)
+    call(estimates.interval, 0.9)
 
 
 def _evaluation(call: Any) -> None:

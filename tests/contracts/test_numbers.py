@@ -32,6 +32,7 @@ DATA = ("output", "outputs", "statistic", "data")
 NO_NUMBER = {"ArrayLike", "NDArray", "Floats", "Any"}
 RESULTS = {"Attack", "Audit", "Best", "BetaModelFit", "Combined", "CombinedNested"}
 RESULTS |= {"CombinedVector", "Evidence", "FTest", "Fit", "GoodnessOfFit", "Plan"}
+RESULTS |= {"Estimates", "TablePosterior"}
 RESULTS |= {"SemanticPrivacy", "Simulation", "StableFunction", "StudyResults", "Family", "Ledger"}
 """What users are given and don't make; and a protocol."""
 COMPILED = {"sample"}
