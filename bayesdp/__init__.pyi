@@ -42,6 +42,7 @@ from .synthesis.dirichlet_multinomial import (
     DirichletMultinomialSynthesizer as DirichletMultinomialSynthesizer,
 )
 from .synthesis.modips import ModipsSynthesizer as ModipsSynthesizer
+from .synthesis.noisy_table import TableSynthesizer as TableSynthesizer
 from .synthesis.posterior import PosteriorSynthesizer as PosteriorSynthesizer
 from .synthesis.publish import publish as publish
 from .synthesis.scan import scan as scan

@@ -24,6 +24,7 @@ from .synthesis.modips import ModipsSynthesizer as ModipsSynthesizer
 from .synthesis.noisy_degrees import NoisyDegreesSynthesizer as NoisyDegreesSynthesizer
 from .synthesis.noisy_moments import NoisyMomentsSynthesizer as NoisyMomentsSynthesizer
 from .synthesis.noisy_statistics import NoisyStatisticsSynthesizer as NoisyStatisticsSynthesizer
+from .synthesis.noisy_table import TableSynthesizer as TableSynthesizer
 from .synthesis.noisy_triangles import NoisyTrianglesSynthesizer as NoisyTrianglesSynthesizer
 from .synthesis.perturbed_coefficients import (
     PerturbedCoefficientsSynthesizer as PerturbedCoefficientsSynthesizer,

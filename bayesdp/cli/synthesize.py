@@ -20,6 +20,8 @@ from bayesdp.cli.ledger import cost_text, open_account
 from bayesdp.errors import InvalidInput
 
 USUAL = "beta_binomial"
+OF_SCHEMA = "table"
+"""The synthesizer that an option --schema asks for."""
 ANY_OPTION = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
@@ -113,7 +115,7 @@ def _options(
 
 def _chosen(args: Sequence[str]) -> str:
     """Name of the synthesizer, which says what other options there are."""
-    named = USUAL
+    named = OF_SCHEMA if any(arg.partition("=")[0] == "--schema" for arg in args) else USUAL
     for k, arg in enumerate(args):
         name, equals, value = arg.partition("=")
         if name == "--synthesizer":
@@ -143,9 +145,11 @@ def _run(name: str, cls: Any, declared: dict[str, Any], given: dict[str, Any]) -
             "all-groups publishes the labels that occur in --by; it goes with neither --groups nor "
             "--confidential-n"
         )
+    declared |= _once(declared, options.parameters(given["parameters"] or []))
+    if cls.named and not (given["column"] or given["columns"]):
+        given["columns"] = release_of(name, declared)[0].columns
     section = _section(cls, given, listed)
     section.check_taken_by(name, cls)
-    declared |= _once(declared, options.parameters(given["parameters"] or []))
     if given["confidential_n"]:
         declared |= _once(declared, {"public_n": False})
     if listed or all_groups:
@@ -175,8 +179,8 @@ def _section(cls: Any, given: dict[str, Any], listed: dict[str, Any] | None) -> 
     from bayesdp.synthesis.network_tables import NETWORKX
     from bayesdp.synthesis.tables import check_values
 
-    def split(text: str | None) -> list[str] | None:
-        return None if text is None else text.split(",")
+    def split(text: Any) -> list[str] | None:
+        return text.split(",") if isinstance(text, str) else text
 
     values, above = split(given["values"]), given["above"]
     check_values(given["equals"], values, above)  # before the records are looked at

@@ -36,6 +36,8 @@ class Synthesizer:
     takes: ClassVar[str] = "records"
     """Confidential data that `release` takes: "records", a "network" or, in Python alone, a
     "model" that has them."""
+    named: ClassVar[bool] = False
+    """True where the synthesizer's own `columns` name the data that `release` takes."""
     settings: ClassVar[tuple[str, ...]] = ()
     """Arguments of `release` that are no data, and no fields of the synthesizer."""
 

@@ -43,7 +43,7 @@ class Table:
         return int(self.counts.sum())
 
 
-class TableSynthesizer(RecordSynthesizer):
+class ContingencySynthesizer(RecordSynthesizer):
     """Base of synthesizers of contingency tables, whose records may be given as counts.
 
     Among its fields are `categories`, `bounds`, `bins` and `outside`, which declare the cells,

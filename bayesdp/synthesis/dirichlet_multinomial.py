@@ -24,7 +24,7 @@ from bayesdp.mechanisms.randomness import generator_of
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.release import Release
 from bayesdp.release.manifest import Label
-from bayesdp.synthesis.contingency import Cells, TableSynthesizer
+from bayesdp.synthesis.contingency import Cells, ContingencySynthesizer
 from bayesdp.synthesis.parameters import by_value, check_cost, check_outside, check_size
 from bayesdp.synthesis.structural_zeros import zero_masks
 from bayesdp.synthesis.table_counts import declared_axes
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class DirichletMultinomialSynthesizer(TableSynthesizer):
+class DirichletMultinomialSynthesizer(ContingencySynthesizer):
     """Synthesize a contingency table as independent Dirichlet-multinomial copies.
 
     Machanavajjhala, Kifer, Abowd, Gehrke and Vilhuber's synthesizer (2008): each copy is `size`

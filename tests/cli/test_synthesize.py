@@ -32,10 +32,23 @@ NUMBERS = {"income": (0, 100_000), "age": (18, 90)}
 BOUNDS = "--set 'bounds.income = [0, 100000]' --set 'bounds.age = [18, 90]'"
 CELLS = {"sex": ("f", "m"), "smokes": (0, 1)}
 CATEGORIES = '--categories \'{sex = ["f", "m"], smokes = [0, 1]}\''
+SCHEMA = bdp.Schema(
+    {
+        "age": {"type": "real", "bounds": (18, 90), "bins": 4},
+        "sex": {"type": "category", "labels": ["f", "m"]},
+        "smokes": {"type": "integer", "bounds": (0, 1)},
+    }
+)
 TABLE, NODES = "people.csv", "ties.csv --nodes 1:7"
 
 # What is typed after `bayesdp synthesize`, and what Python makes of the same.
 CASES: dict[str, tuple[str, Callable[[], bdp.Release]]] = {
+    "table": (
+        f"{TABLE} --schema people.toml --epsilon 2 --delta 1e-6",
+        lambda: bdp.TableSynthesizer(SCHEMA, epsilon=2.0, delta=1e-6).release(
+            PEOPLE[[*SCHEMA.columns]]
+        ),
+    ),
     "beta_binomial": (
         f"{TABLE} --column smokes --by sex --epsilon 2 --copies 2",
         lambda: S.BetaBinomialSynthesizer(2.0, copies=2).release(
@@ -151,6 +164,7 @@ def bayesdp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_cli):
     """The command line, in a folder with a table and a network."""
     monkeypatch.chdir(tmp_path)
     PEOPLE.to_csv("people.csv", index=False)
+    SCHEMA.save("people.toml")
     # A text beside them: whole numbers are then read as texts, or as 1.0.
     Path("ties.csv").write_text("from,to\n" + "".join(f"{a},{b}.0\n" for a, b in TIES))
     nodes = "".join(f"{node},{club}\n" for node, club in enumerate("xxyyxyx", 1))

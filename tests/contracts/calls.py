@@ -599,6 +599,11 @@ def _tables(call: Any) -> None:
     model = call(bdp.TableModel, 3)
     made = bdp.mechanisms.NoisyTableMechanism(SCHEMA, [{"marginals": [("a", "b")], "scale": 2.0}])
     release = bdp.Release.of(made, [(3, 9, 4, 7, 2, 8)], delta=1e-6)
+    synthesizer = call(
+        bdp.TableSynthesizer, SCHEMA, epsilon=2.0, delta=1e-6, copies=2, marginals=[("a", "b")]
+    )
+    call(synthesizer.release, pd.DataFrame({"a": [True, False, True], "b": [0, 1, 2]}))
+    call(synthesizer.guarantee)
     posterior = call(model.fit, release, **FEW, warmup=5, thin=2, tables=4)
     call(posterior.synthetic, 3, seed=1)
     call(posterior.table, "b", seed=1)

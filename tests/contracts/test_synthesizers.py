@@ -87,6 +87,17 @@ CASES: dict[str, tuple[Callable[[], Any], tuple[Any, ...], dict[str, Any]]] = {
     "NoisyStatisticsSynthesizer": (
         lambda: S.NoisyStatisticsSynthesizer("edges + triangle", 2.0), (GRAPH,), {}
     ),
+    "TableSynthesizer": (
+        lambda: S.TableSynthesizer(
+            {
+                "sex": {"type": "category", "labels": ["f", "m"]},
+                "smokes": {"type": "integer", "bounds": (0, 1)},
+            },
+            epsilon=2.0,
+            copies=2,
+        ),
+        (LABELS,), {},
+    ),
     "NoisyTrianglesSynthesizer": (lambda: S.NoisyTrianglesSynthesizer(2.0), (GRAPH,), {}),
     "PerturbedCoefficientsSynthesizer": (
         lambda: S.PerturbedCoefficientsSynthesizer(BOUNDS, "y", 10.0), (NUMBERS,), {"clip": True}

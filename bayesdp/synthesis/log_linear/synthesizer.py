@@ -21,7 +21,7 @@ from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.release import Part, Release
 from bayesdp.release.manifest import Label
-from bayesdp.synthesis.contingency import Cells, Table, TableSynthesizer
+from bayesdp.synthesis.contingency import Cells, ContingencySynthesizer, Table
 from bayesdp.synthesis.log_linear.fit import fit_log_linear
 from bayesdp.synthesis.parameters import by_value, check_outside
 from bayesdp.synthesis.structural_zeros import zero_masks
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class LogLinearSynthesizer(TableSynthesizer):
+class LogLinearSynthesizer(ContingencySynthesizer):
     """Synthesize a table with many cells by a hierarchical log-linear model of its marginals.
 
     The release holds the noisy counts of the marginals (`NoisyMarginalsMechanism`), so that the

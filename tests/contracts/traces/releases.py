@@ -213,6 +213,23 @@ def schema(r: Records) -> None:
         commands.check(Path("survey.toml"), path)
 
 
+def whole_table(r: Records) -> None:
+    """From memory, where a person has several records, and from a file in batches."""
+    age = {"type": "real", "bounds": (20.0, 90.0), "bins": 5, "outside": "clamp"}
+    sex = {"type": "category", "labels": ["f", "m"]}
+    real = {"type": "real", "bounds": (300, 900), "bins": 4, "outside": "clamp"}
+    columns = {"sex": sex, "age": age, "pressure": real}
+    frame = r.table.assign(id=r.real)
+    persons = bdp.Schema(columns, unit={"person": "id", "most": 1})
+    bdp.TableSynthesizer(persons, epsilon=1.0, delta=1e-6).release(frame)
+    path = Path(os.environ["CURATORS_OWN"]) / "table.csv"
+    frame[[*columns]].to_csv(path, index=False)
+    made = bdp.TableSynthesizer(bdp.Schema(columns), epsilon=1.0)
+    made.release(bdp.scan(path, [*columns], rows=7))
+    with contextlib.suppress(bdp.errors.InvalidInput):
+        made.release(frame)
+
+
 def modips(r: Records) -> None:
     bdp.ModipsSynthesizer(bdp.families.Bernoulli(), epsilon=2.0, copies=2).release(r.bits)
     bdp.ModipsSynthesizer(bdp.families.Gaussian((300, 900)), epsilon=2.0, copies=2).release(r.real)
@@ -276,6 +293,7 @@ CASES: dict[str, Callable[[Records], None]] = {
     "HuComparators": comparators,
     "LogLinearSynthesizer": log_linear,
     "ModipsSynthesizer": modips,
+    "TableSynthesizer": whole_table,
     "NoisyDegreesSynthesizer": of_graph(
         lambda: bdp.synthesizers.NoisyDegreesSynthesizer(epsilon=1.0)
     ),

@@ -1,0 +1,119 @@
+"""Calibration of whole tables' posteriors: ranks under their own prior, and coverage without it."""
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import bayesdp as bdp
+from bayesdp.engines.latent_records import GRID
+
+FALSE_ALARM = 1e-6
+KEPT = 40
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning"),  # few draws
+    pytest.mark.slow,
+]
+
+
+def measured(schema, codes, epsilon, noise, seed):
+    """All pairs of columns, with the number of records public."""
+    made = bdp.mechanisms.NoisyTableMechanism.calibrate(
+        epsilon=epsilon,
+        delta=1e-6 if noise == "gaussian" else 0.0,
+        schema=schema,
+        marginals=[list(itertools.combinations(schema.columns, 2))],
+        noise=noise,
+        neighbours="replace_one",
+        n=len(codes),
+    )
+    with bdp.reproducible(seed):
+        return bdp.Release.of(made, made.release(made.statistic_of(codes)), delta=1e-6)
+
+
+def from_the_prior(rng, levels, classes, n):
+    """Records of a latent class model with concentrations from their prior."""
+    shares = rng.dirichlet(np.full(classes, rng.choice(GRID)))
+    each = rng.choice(classes, n, p=shares)
+    columns = []
+    for size in levels:
+        psi = rng.dirichlet(np.full(size, rng.choice(GRID)), classes)
+        ends = np.cumsum(psi, axis=1)[each]
+        columns.append(np.minimum((rng.random(n)[:, None] >= ends).sum(axis=1), size - 1))
+    return np.stack(columns, axis=1)
+
+
+@pytest.mark.parametrize(
+    ("noise", "epsilon", "replicates"),
+    [
+        ("laplace", 2.0, 40),
+        pytest.param("gaussian", 2.0, 300, marks=pytest.mark.calibrate),
+        pytest.param("laplace", 0.3, 300, marks=pytest.mark.calibrate),
+    ],
+)
+def test_true_counts_rank_uniformly(noise, epsilon, replicates):
+    """A record's cells, pairs and the triple: each true count among those of latent tables."""
+    levels = (2, 3, 2)
+    names = [f"c{k}" for k in range(3)]
+    schema = bdp.Schema(
+        {
+            name: {"type": "integer", "bounds": (0, k - 1)}
+            for name, k in zip(names, levels, strict=True)
+        }
+    )
+    rng = np.random.default_rng(41)
+    ranks = []
+    for seed in range(replicates):
+        codes = pd.DataFrame(from_the_prior(rng, levels, 3, 40), columns=names)
+        release = measured(schema, codes, epsilon, noise, seed)
+        run = {"draws": 10 * KEPT, "warmup": 100, "chains": 1, "tables": KEPT}
+        posterior = bdp.TableModel(classes=3).fit(release, **run, seed=seed)
+        for columns in ([names[1]], names[:2], names):
+            places = [schema.cells[name] for name in columns]
+            cell = rng.integers(np.prod(places))
+            true = np.ravel_multi_index(codes[columns].to_numpy().T, places)
+            counts = posterior.table(columns, target="data").draws[:, cell]
+            low = np.sum(counts < np.sum(true == cell))
+            ties = np.sum(counts == np.sum(true == cell))
+            ranks.append(low + rng.integers(0, ties + 1))
+    bins = 5
+    found = np.bincount(np.array(ranks) * bins // (KEPT + 1), minlength=bins)
+    assert stats.chisquare(found).pvalue > FALSE_ALARM
+
+
+@pytest.mark.calibrate
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+def test_intervals_cover_a_population_that_is_no_latent_class_model(epsilon):
+    """A log-linear population with all pairs' interactions; 60 replicates of 500 records."""
+    levels = (3, 2, 3, 2)
+    names = list("abcd")
+    schema = bdp.Schema(
+        {
+            name: {"type": "integer", "bounds": (0, k - 1)}
+            for name, k in zip(names, levels, strict=True)
+        }
+    )
+    covered = []
+    for seed in range(60):
+        rng = np.random.default_rng(1000 + seed)
+        log = np.zeros(levels)
+        for order, sd in ((1, 0.7), (2, 0.5)):
+            for part in itertools.combinations(range(4), order):
+                log = log + rng.normal(0, sd, [levels[k] if k in part else 1 for k in range(4)])
+        p = np.exp(log) / np.exp(log).sum()
+        cells = np.unravel_index(rng.choice(p.size, 500, p=p.ravel()), levels)
+        codes = pd.DataFrame(np.stack(cells, axis=1), columns=names)
+        release = measured(schema, codes, epsilon, "gaussian", seed)
+        run = {"draws": 300, "warmup": 200, "chains": 2, "tables": 150, "seed": seed}
+        posterior = bdp.TableModel().fit(release, **run)
+        for i, j in itertools.combinations(range(4), 2):
+            rest = tuple(k for k in range(4) if k not in (i, j))
+            ends = posterior.table([names[i], names[j]], seed=seed).interval()
+            true = p.sum(axis=rest).ravel()
+            covered.append(np.mean((ends["lower"] <= true) & (true <= ends["upper"])))
+    each = np.array(covered).reshape(60, -1).mean(axis=1)
+    error = each.std(ddof=1) / math.sqrt(60)
+    assert abs(each.mean() - 0.95) < 0.02 + 5 * error
