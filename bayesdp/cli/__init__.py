@@ -13,6 +13,7 @@ from bayesdp.cli import (
     catalogue,
     demo,
     errata,
+    estimate,
     explore,
     fit,
     ledger,
@@ -41,6 +42,7 @@ app.command()(errata.errata)
 app.command()(plan.plan)
 app.command()(study.study)
 app.command()(fit.fit)
+app.command()(estimate.estimate)
 app.command()(report.report)
 app.command()(explore.explore)
 app.command()(audit.audit)

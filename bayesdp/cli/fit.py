@@ -13,7 +13,7 @@ from bayesdp.cli.analyses import run_analysis
 from bayesdp.cli.options import Force
 from bayesdp.cli.posteriors import print_summary
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.inference.readers import MODELS
+from bayesdp.inference.readers import MODELS, family_of
 
 
 def fit(
@@ -29,7 +29,10 @@ def fit(
     ] = None,
     family: Annotated[
         str | None,
-        typer.Option(help=f"Model family: {', '.join(MODELS)}; default: binomial."),
+        typer.Option(
+            help=f"Model family: {', '.join(MODELS)}; default: the only one that reads the "
+            "release, else binomial."
+        ),
     ] = None,
     prior: Annotated[
         str | None, typer.Option(help="Numbers of the prior, such as 1,1 for a beta prior.")
@@ -87,9 +90,11 @@ def fit(
         declared["prior"] = options.numbers("prior", prior)
     if n is not None:
         declared["n"] = options.sizes(n)
-    model = model_of(family or "binomial", declared)
+    release = Release.load(target)
+    own = family_of(release.parts[0].mechanism)
+    model = model_of(family or own or "binomial", declared)
     arguments = checked_fit(model, {"progress": sys.stderr.isatty(), **sampling})
-    idata = model.fit(Release.load(target), **arguments)
+    idata = model.fit(release, **arguments)
     with whole_file(out) as work:
         idata.to_netcdf(str(work))
     print_summary(idata)

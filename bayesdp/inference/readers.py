@@ -38,6 +38,12 @@ def models_of(mechanism: Any) -> tuple[str, ...]:
     return tuple(model.__name__ for model in MODELS.values() if model.reads(mechanism))
 
 
+def family_of(mechanism: Any) -> str | None:
+    """Family of the only model that reads this mechanism's releases; None if none or several do."""
+    families = [family for family, model in MODELS.items() if model.reads(mechanism)]
+    return families[0] if len(families) == 1 else None
+
+
 def models_with(*methods: str) -> tuple[str, ...]:
     """Families whose models have one of these methods, in alphabetical order."""
     return tuple(

@@ -38,10 +38,11 @@ def test_all_pairs_are_counted_without_noise_to_speak_of():
     frame, made = people(), bdp.TableSynthesizer(SCHEMA, epsilon=1e4)
     release = made.release(frame)
     codes = SCHEMA.coded(frame)
-    expected = [
-        np.bincount(codes[a].astype(int) * SCHEMA.cells[b] + codes[b], minlength=SCHEMA.cells[a] * SCHEMA.cells[b])
-        for a, b in itertools.combinations(SCHEMA.columns, 2)
-    ]  # fmt: skip
+    expected = []
+    for a, b in itertools.combinations(SCHEMA.columns, 2):
+        cells = SCHEMA.cells[a], SCHEMA.cells[b]
+        places = np.ravel_multi_index([codes[a].astype(int), codes[b]], cells)
+        expected.append(np.bincount(places, minlength=cells[0] * cells[1]))
     np.testing.assert_array_equal(release.parts[0].outputs[0], np.concatenate(expected))
     assert made.measured == tuple(itertools.combinations(SCHEMA.columns, 2))
 
@@ -125,7 +126,7 @@ def test_wrong_fields_are_named(tmp_path):
     for arguments, message in (
         ({"schema": 3}, "schema is 3; it must be a bdp.Schema"),
         ({"schema": bdp.Schema(private)}, "cut points"),
-        ({"schema": SCHEMA, "marginals": [("age", "weight")]}, "weight"),
+        ({"schema": SCHEMA, "marginals": [("age", "weight")]}, "sets of the columns"),
         ({"schema": SCHEMA, "marginals": []}, "marginals"),
         ({"schema": SCHEMA, "noise": "cauchy"}, "noise is 'cauchy'"),
         ({"schema": SCHEMA, "noise": "gaussian"}, "delta is 0"),

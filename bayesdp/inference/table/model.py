@@ -68,9 +68,9 @@ class TableModel(Model):
     -----
     The model reads one or several releases of `bdp.TableSynthesizer`, of the same records, without
     groups. `fit` returns a `TablePosterior`: an InferenceData with the shares of each column's
-    cells in the latent table ("share", with the dimension "level"), counts of up to 500 measured
-    cells, by which the chains are judged too ("count"), the number of records where that is
-    confidential ("n"), and the a and b above ("concentration"); and beside them, in the group
+    cells in the latent table ("share", with the dimension "level"), the number of records where
+    that is confidential ("n"), and the a and b above ("concentration"); in sample_stats, counts of
+    up to 500 measured cells, by which the chains are judged too ("count"); and, in the group
     "tables", the latent tables themselves, from which everything else is computed. `fit` has two
     options: `thin`, the number of sweeps over all records for each draw, by default 1; and
     `tables`, the number of whole tables that each chain keeps, by default 100.
@@ -202,6 +202,8 @@ class TableModel(Model):
         posterior = dict(drawn.posterior)
         records = posterior.pop(RECORDS)
         idata = super().result(run, replace(drawn, posterior=posterior), noises)
+        idata.sample_stats["count"] = idata.posterior["count"]  # which are judged, not reported
+        idata.posterior = idata.posterior.drop_vars(["count", "cell"])
         return TablePosterior.of(idata, records)
 
     def schema_of(self, release: Releases) -> Any:

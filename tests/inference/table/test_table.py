@@ -74,7 +74,7 @@ def test_what_a_fit_holds(noise, relation):
     idata = fitted(noise, relation)
     assert isinstance(idata, az.InferenceData)
     known = {"n"} if relation == "add_remove" else set()
-    assert set(idata.posterior.data_vars) == {"share", "count", "concentration"} | known
+    assert set(idata.posterior.data_vars) == {"share", "concentration"} | known
     levels = idata.posterior["level"].to_numpy().tolist()
     assert levels[:3] == ["age[[18, 30)]", "age[[30, 60)]", "age[[60, 90]]"]
     assert levels[3:6] == ["smokes[False]", "smokes[True]", "smokes[missing]"]
@@ -98,8 +98,8 @@ def test_watched_counts_are_those_of_the_tables():
     idata = fitted()
     records = idata.tables["records"].to_numpy()[1, -1]
     table = pd.DataFrame(records[records[:, 0] != ABSENT], columns=NAMES)
-    last = idata.posterior["count"].to_numpy()[1, -1]
-    cells = idata.posterior["cell"].to_numpy()
+    last = idata.sample_stats["count"].to_numpy()[1, -1]
+    cells = idata.sample_stats["cell"].to_numpy()
     for other, label in (("smokes", "smokes[True]"), ("school", "school[some]")):
         both = (table["age"] == 1) & (table[other] == 1)
         assert last[cells == f"age[[30, 60)]:{label}"][0] == both.sum()

@@ -1,0 +1,65 @@
+"""Command `bayesdp estimate`: what a whole table's posterior says. Heavy imports wait."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bayesdp.errors import InvalidInput, quoted
+
+_FAMILY = "linear"
+_DRAWS = 200
+
+
+def estimate(
+    posterior: Annotated[
+        Path, typer.Argument(help="The file that `bayesdp fit` wrote for a whole table.")
+    ],
+    formula: Annotated[
+        str | None, typer.Argument(help="A regression: 'income ~ age + C(sex)'.")
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option(help="Columns of a table of shares or counts: age,income.")
+    ] = None,
+    family: Annotated[
+        str, typer.Option(help="Regression: linear, logit, poisson or ordinal.")
+    ] = _FAMILY,
+    target: Annotated[
+        str, typer.Option(help="The population's answer, or that of the confidential data: data.")
+    ] = "population",
+    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    draws: Annotated[int, typer.Option(help="Latent tables that a regression uses.")] = _DRAWS,
+    seed: Annotated[int | None, typer.Option(help="Seed, for reproducible estimates.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Estimate a regression, or a table of some columns, with the naive answer beside it."""
+    if (formula is None) == (table is None):
+        raise InvalidInput("give either a formula, as 'income ~ age', or --table age,income")
+    if not posterior.is_file():
+        raise InvalidInput(f"posterior is {quoted(str(posterior))}, but there is no such file")
+    from bayesdp.engines.draws import import_arviz
+    from bayesdp.inference.table.posterior import TablePosterior
+
+    try:
+        read = import_arviz().from_netcdf(str(posterior))
+    except (OSError, ValueError, KeyError):
+        raise InvalidInput(
+            f"posterior {quoted(str(posterior))} can't be read; give the file that `bayesdp fit` "
+            "wrote"
+        ) from None
+    fitted = TablePosterior.of(read)
+    if formula is not None:
+        found = fitted.regression(formula, family=family, target=target, draws=draws, seed=seed)
+    else:
+        found = fitted.table(str(table).split(","), target=target, seed=seed)
+    shown = found.interval(level)
+    if as_json:
+        typer.echo(shown.reset_index().to_json(orient="records", double_precision=15))
+        return
+    typer.echo(shown.to_string(float_format=lambda value: f"{value:.4g}"))
+    typer.echo(
+        f"of the {found.target}, from {len(found.draws)} latent tables; naive is what one "
+        "synthetic copy says if it is taken for real data"
+    )
