@@ -143,13 +143,13 @@ class Intervals(Column):
     def shown(self) -> tuple[Any, ...]:
         """Intervals from edge to edge, or single whole numbers and days."""
         starts, last = [*self.starts.tolist()], self.ends[1]
-        edges = [self.value(number) for number in [*starts, last]]
+        edges = [_text(self.value(number)) for number in [*starts, last]]
         whole = self.starts.dtype.kind == "i"
         pairs = zip(starts, [*starts[1:], last + 1 if whole else last], strict=True)
         single = [whole and after == start + 1 for start, after in pairs]
         ends = [")"] * (len(starts) - 1) + ["]"]
         return tuple(
-            str(a) if one else f"[{a}, {b}{end}"
+            a if one else f"[{a}, {b}{end}"
             for (a, b), end, one in zip(pairwise(edges), ends, single, strict=True)
         )
 
@@ -384,6 +384,10 @@ _PRIVATE = "{ private = 8, share = 0.1 } for cut points chosen privately"
 _NUMERIC = (
     "read it as numbers, as pd.read_csv(..., dtype='Float64'), after correcting what isn't one"
 )
+
+
+def _text(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _private(bins: Any, *, public: bool) -> PrivateBins:

@@ -69,7 +69,7 @@ def test_true_counts_rank_uniformly(noise, epsilon, replicates):
     for seed in range(replicates):
         codes = pd.DataFrame(from_the_prior(rng, levels, 3, 40), columns=names)
         release = measured(schema, codes, epsilon, noise, seed)
-        run = {"draws": 10 * KEPT, "warmup": 100, "chains": 1, "tables": KEPT}
+        run = {"draws": 10 * KEPT, "warmup": 100, "chains": 1, "thin": 1, "tables": KEPT}
         posterior = bdp.TableModel(classes=3).fit(release, **run, seed=seed)
         for columns in ([names[1]], names[:2], names):
             places = [schema.cells[name] for name in columns]
@@ -107,7 +107,7 @@ def test_intervals_cover_a_population_that_is_no_latent_class_model(epsilon):
         cells = np.unravel_index(rng.choice(p.size, 500, p=p.ravel()), levels)
         codes = pd.DataFrame(np.stack(cells, axis=1), columns=names)
         release = measured(schema, codes, epsilon, "gaussian", seed)
-        run = {"draws": 300, "warmup": 200, "chains": 2, "tables": 150, "seed": seed}
+        run = {"draws": 300, "warmup": 200, "chains": 2, "thin": 1, "tables": 150, "seed": seed}
         posterior = bdp.TableModel().fit(release, **run)
         for i, j in itertools.combinations(range(4), 2):
             rest = tuple(k for k in range(4) if k not in (i, j))

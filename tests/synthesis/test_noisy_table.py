@@ -151,7 +151,7 @@ def test_tables_at_the_edge_are_released_and_fitted():
         marginals=[("many",), ("age", "smokes"), ("smokes", "school"), ("school", "born")],
     )  # fmt: skip
     one = people().assign(many="label 7", smokes=pd.array([pd.NA] * 50, dtype="boolean"))
-    run = {"draws": 8, "warmup": 4, "chains": 1, "tables": 2, "seed": 1}
+    run = {"draws": 8, "warmup": 4, "chains": 1, "thin": 1, "tables": 2, "seed": 1}
     for frame in (one[:0], one[:1], one.assign(school="some")):
         release = made.release(frame)
         with pytest.warns(UserWarning, match="can't be relied on"):

@@ -38,8 +38,12 @@ from bayesdp.schema.files import text_of
 if TYPE_CHECKING:
     from bayesdp.inference.table.posterior import TablePosterior
 
+_STATISTICS = ("count", "concentration")
+"""Variables that are no answer, and so are among the statistics of the sampler."""
 RECORDS = "records"
 """Name of the latent tables among an engine's draws."""
+_LEVELS_A_CHAIN, _THINNEST = 6e7, 20
+"""Levels of records that a chain draws where `thin` isn't given, at half a microsecond each."""
 _FAR = 4.0  # standard deviations of the mean square of as many normals
 _A_COLUMN, _LEAST, _MOST = 4, 12, 60
 """Classes for each column, and the least and the most of them, where none are asked for."""
@@ -68,12 +72,13 @@ class TableModel(Model):
     -----
     The model reads one or several releases of `bdp.TableSynthesizer`, of the same records, without
     groups. `fit` returns a `TablePosterior`: an InferenceData with the shares of each column's
-    cells in the latent table ("share", with the dimension "level"), the number of records where
-    that is confidential ("n"), and the a and b above ("concentration"); in sample_stats, counts of
-    up to 500 measured cells, by which the chains are judged too ("count"); and, in the group
+    cells in the latent table ("share", with the dimension "level"), and the number of records where
+    that is confidential ("n"); in sample_stats, counts of up to 500 measured cells, by which the
+    chains are judged too ("count"), and the a and b above ("concentration"); and, in the group
     "tables", the latent tables themselves, from which everything else is computed. `fit` has two
-    options: `thin`, the number of sweeps over all records for each draw, by default 1; and
-    `tables`, the number of whole tables that each chain keeps, by default 100.
+    options: `thin`, the number of sweeps over all records for each draw, by default as many as take
+    a chain half a minute or so, from 1 to 20; and `tables`, the number of whole tables that each
+    chain keeps, by default 100.
 
     Examples
     --------
@@ -97,7 +102,7 @@ class TableModel(Model):
     reason: ClassVar[str] = "records are latent, and every parameter of theirs is summed out"
     usual: ClassVar[tuple[int, int]] = (1000, 500)
     options: ClassVar[Mapping[str, Option]] = {
-        "thin": (1, check_at_least_one),
+        "thin": (None, check_at_least_one),
         "tables": (100, check_at_least_one),
     }
     derived: ClassVar[frozenset[str]] = frozenset({"concentration"})
@@ -143,7 +148,10 @@ class TableModel(Model):
         import numba
 
         problem: Problem = run.read
-        drawn = sample(problem, **run.chained, **run.options, progress=run.progress)
+        work = problem.size() * len(problem.levels) * run.draws
+        thin = run.options["thin"] or int(np.clip(_LEVELS_A_CHAIN / work, 1, _THINNEST))
+        options = {**run.options, "thin": thin, "progress": run.progress}
+        drawn = sample(problem, **run.chained, **options)
         totals = np.maximum(drawn.sizes, 1)[..., None]
         posterior: dict[str, Any] = {
             "share": drawn.levels / totals,
@@ -164,7 +172,7 @@ class TableModel(Model):
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
         """Dimensions: shares by level, counts by cell, and concentrations by column."""
         columns = self.schema_of(run.release).columns
-        labels = [[f"{name}[{label}]" for label in each.names] for name, each in columns.items()]
+        labels = [[_level(name, label) for label in each.names] for name, each in columns.items()]
         cells = [
             ":".join(labels[k][c] for k, c in zip(one.columns, cell, strict=True))
             for one in run.read.noisy
@@ -202,8 +210,9 @@ class TableModel(Model):
         posterior = dict(drawn.posterior)
         records = posterior.pop(RECORDS)
         idata = super().result(run, replace(drawn, posterior=posterior), noises)
-        idata.sample_stats["count"] = idata.posterior["count"]  # which are judged, not reported
-        idata.posterior = idata.posterior.drop_vars(["count", "cell"])
+        for name in _STATISTICS:
+            idata.sample_stats[name] = idata.posterior[name]
+        idata.posterior = idata.posterior.drop_vars([*_STATISTICS, "cell", "concentrated"])
         return TablePosterior.of(idata, records)
 
     def schema_of(self, release: Releases) -> Any:
@@ -225,6 +234,12 @@ def _views(parts: tuple[Part, ...], by: str | None) -> list[MeasuredTableView]:
             f"{instead(mechanism)}"
         )
     return [view]
+
+
+def _level(column: str, label: Any) -> str:
+    """Name of a column's level: smokes[True], or age[18, 30) for an interval."""
+    text = str(label)
+    return f"{column}{text}" if text.startswith("[") else f"{column}[{text}]"
 
 
 def _doubts(problem: Problem, drawn: Tables) -> tuple[str, ...]:

@@ -1,0 +1,62 @@
+"""Whole tables from the command line: released, fitted, and asked."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesdp as bdp
+
+SCHEMA = bdp.Schema(
+    {
+        "age": {"type": "integer", "bounds": (18, 90), "bins": [18, 40, 90]},
+        "smokes": {"type": "boolean"},
+        "sex": {"type": "category", "labels": ["f", "m"]},
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("survey")
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(18, 91, 200),
+            "smokes": rng.random(200) < 0.3,
+            "sex": rng.choice(["f", "m"], 200),
+        }
+    )
+    frame.to_csv(made / "survey.csv", index=False)
+    SCHEMA.save(made / "survey.toml")
+    return made
+
+
+def test_from_a_survey_to_its_estimates(folder, run_cli, monkeypatch):
+    monkeypatch.chdir(folder)
+    status, out, _ = run_cli("synthesize survey.csv --schema survey.toml --epsilon 4 --out r")
+    assert status == 0
+    assert "epsilon = 4" in out
+    assert bdp.Release.load("r").parts[0].mechanism.schema == SCHEMA
+    run = "--draws 40 --warmup 20 --setting thin=1 --seed 1"
+    with pytest.warns(UserWarning, match="can't be relied on"):
+        assert run_cli(f"fit r --out p.nc {run}")[0] == 0
+    shown = run_cli("estimate p.nc 'age ~ smokes' --draws 5 --seed 1 --level 0.9")[1]
+    assert "Intercept" in shown
+    assert "of the population, from 5 latent tables" in shown
+    rows = json.loads(run_cli("estimate p.nc --table sex,smokes --target data --json")[1])
+    assert [row["sex"] for row in rows] == ["f", "f", "m", "m"]
+    assert 150 < sum(row["mean"] for row in rows) < 250
+    for line, message in (
+        ("estimate p.nc", "give either a formula"),
+        ("estimate p.nc 'age ~ sex' --table sex", "give either a formula"),
+        ("estimate none.nc --table sex", "there is no such file"),
+        ("estimate survey.csv --table sex", "can't be read"),
+        ("estimate p.nc --table weight", "it must be some of age, smokes, sex"),
+        ("estimate p.nc 'age ~ sex' --family probit", "family is 'probit'"),
+        ("synthesize survey.csv --schema none.toml --epsilon 1 --out s", "none.toml"),
+    ):
+        status, out, err = run_cli(line)
+        assert (status, out) == (2, "")
+        assert message in err
