@@ -10,6 +10,7 @@ v the noise's variance plus that of a count, by L-BFGS over the logits of w and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -24,21 +25,36 @@ _RIDGE = 0.05
 _STEPS = 4000
 
 
-class Seen(NamedTuple):
-    """Noisy counts of a marginal.
+class Noisy(NamedTuple):
+    """Noisy counts of one marginal, and the law of their noise.
 
     Attributes
     ----------
     columns : tuple of int
         Places of its columns.
-    counts : ndarray, a dimension for each column
-    variance : float
-        Variance of the noise.
+    counts : ndarray of float, a dimension for each column
+        Whole numbers.
+    scale : float
+        sigma where the noise is discrete Gaussian, else t of discrete Laplace noise.
+    gaussian : bool
     """
 
     columns: tuple[int, ...]
     counts: Floats
-    variance: float
+    scale: float
+    gaussian: bool
+
+    @property
+    def rate(self) -> float:
+        """Factor in the exponent of the noise's law."""
+        return 0.5 / self.scale**2 if self.gaussian else 1 / self.scale
+
+    @property
+    def variance(self) -> float:
+        """Variance of the noise: of Laplace's 2 q / (1 - q)^2, q = exp(-1 / t)."""
+        if self.gaussian:
+            return self.scale**2
+        return max(0.5 * math.sinh(min(0.5 / self.scale, 250.0)) ** -2, 1e-2)
 
 
 class Mode(NamedTuple):
@@ -56,7 +72,7 @@ class Mode(NamedTuple):
 
 
 def fitted_mode(
-    levels: Sequence[int], seen: Sequence[Seen], n: float, classes: int, rng: np.random.Generator
+    levels: Sequence[int], seen: Sequence[Noisy], n: float, classes: int, rng: np.random.Generator
 ) -> Mode:
     """Fit the model from a random start near the columns' own shares.
 
@@ -64,7 +80,7 @@ def fitted_mode(
     ----------
     levels : sequence of int
         Numbers of levels of the columns.
-    seen : sequence of Seen
+    seen : sequence of Noisy
     n : float
         Approximate number of records.
     classes : int
@@ -127,7 +143,7 @@ def _softmax(logits: Floats) -> Floats:
     return made
 
 
-def _own_logits(levels: Sequence[int], seen: Sequence[Seen]) -> Floats:
+def _own_logits(levels: Sequence[int], seen: Sequence[Noisy]) -> Floats:
     """Logs of each column's own shares, from the marginals that have it."""
     made = []
     for k, size in enumerate(levels):
@@ -143,7 +159,7 @@ def _own_logits(levels: Sequence[int], seen: Sequence[Seen]) -> Floats:
 
 
 def _add_marginal(
-    one: Seen, n: float, w: Floats, psi: Floats, parts: Sequence[slice], by_w: Any, by_psi: Any
+    one: Noisy, n: float, w: Floats, psi: Floats, parts: Sequence[slice], by_w: Any, by_psi: Any
 ) -> float:
     """Return what a marginal adds to the loss, and add to its slopes by w and psi."""
     each = [psi[:, parts[k]] for k in one.columns]

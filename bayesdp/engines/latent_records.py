@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.engines.latent_classes import Mode, Seen, fitted_mode
+from bayesdp.engines.latent_classes import Mode, Noisy, fitted_mode
 from bayesdp.errors import EngineFailed
 from bayesdp.kernels.table.records import CHUNK, Layout, State, draw_spread, sweep
 from bayesdp.progress import Step, bar
@@ -27,38 +27,6 @@ WATCHED = 500
 _BATCHES = 2.0
 """Batches proposed for each record and sweep."""
 _TRIES = 1000
-
-
-class Noisy(NamedTuple):
-    """Noisy counts of one marginal, and the law of their noise.
-
-    Attributes
-    ----------
-    columns : tuple of int
-        Places of its columns.
-    counts : ndarray of float, a dimension for each column
-        Whole numbers.
-    scale : float
-        sigma where the noise is discrete Gaussian, else t of discrete Laplace noise.
-    gaussian : bool
-    """
-
-    columns: tuple[int, ...]
-    counts: Floats
-    scale: float
-    gaussian: bool
-
-    @property
-    def rate(self) -> float:
-        """Factor in the exponent of the noise's law."""
-        return 0.5 / self.scale**2 if self.gaussian else 1 / self.scale
-
-    @property
-    def variance(self) -> float:
-        """Variance of the noise: of Laplace's 2 q / (1 - q)^2, q = exp(-1 / t)."""
-        if self.gaussian:
-            return self.scale**2
-        return max(0.5 * math.sinh(min(0.5 / self.scale, 250.0)) ** -2, 1e-2)
 
 
 @dataclass(frozen=True)
@@ -101,8 +69,7 @@ class Problem:
 
     def mode(self, rng: np.random.Generator) -> Mode:
         """Fit a latent class model to the noisy counts, from a random start."""
-        seen = [Seen(one.columns, one.counts, one.variance) for one in self.noisy]
-        return fitted_mode(self.levels, seen, self.size(), self.classes, rng)
+        return fitted_mode(self.levels, self.noisy, self.size(), self.classes, rng)
 
 
 class Tables(NamedTuple):

@@ -7,7 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from bayesdp.engines.latent_records import Noisy, Problem, counted, layout_of, sample
+from bayesdp.engines.latent_classes import Noisy
+from bayesdp.engines.latent_records import Problem, counted, layout_of, sample
 from bayesdp.errors import EngineFailed
 from bayesdp.kernels.table.records import draw_spread, sweep
 

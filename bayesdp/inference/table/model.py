@@ -27,7 +27,8 @@ from bayesdp.checks import check_at_least_one
 from bayesdp.core.fields import declared
 from bayesdp.core.views import MeasuredTableView, View, view_of
 from bayesdp.engines.draws import Draws
-from bayesdp.engines.latent_records import Noisy, Problem, Tables, sample, watched
+from bayesdp.engines.latent_classes import Noisy
+from bayesdp.engines.latent_records import Problem, Tables, sample, watched
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Option, Run
 from bayesdp.inference.readers import instead
