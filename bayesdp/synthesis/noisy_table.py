@@ -202,13 +202,14 @@ class TableSynthesizer(RecordSynthesizer):
 
     def mechanism(self, known: int | None, epsilon: float | None) -> NoisyTableMechanism:
         """The mechanism whose copies together cost `epsilon`."""
+        noise: Any = self.noise
         return NoisyTableMechanism.calibrate(
             epsilon=self.epsilon if epsilon is None else epsilon,
             delta=self.delta,
             copies=self.copies,
             schema=self._schema,
             marginals=[self.measured],
-            noise=str(self.noise),
+            noise=noise,
             neighbours=check_neighbours(self.neighbours),
             n=known,
         )

@@ -90,8 +90,10 @@ CASES: dict[str, tuple[Callable[[], Any], tuple[Any, ...], dict[str, Any]]] = {
     "TableSynthesizer": (
         lambda: S.TableSynthesizer(
             {
-                "sex": {"type": "category", "labels": ["f", "m"]},
-                "smokes": {"type": "integer", "bounds": (0, 1)},
+                "columns": {
+                    "sex": {"type": "category", "labels": ["f", "m"]},
+                    "smokes": {"type": "integer", "bounds": (0, 1)},
+                }
             },
             epsilon=2.0,
             copies=2,
