@@ -376,7 +376,7 @@ def counted(
     sizes_of = np.bincount(classes[:n], minlength=k).astype(np.float64)
     spread = np.full(d + 1, 0.5)
     inverse = 1 / (sizes_of + spread[:d, None] * np.array(problem.levels)[:, None])
-    turned = np.ascontiguousarray(counts.T)
+    turned = counts.T.copy()  # also of a single class, whose transpose is contiguous
     number = np.array([n], dtype=np.int64)
     return State(records, classes, number, left, sizes_of, counts, turned, inverse, spread)
 

@@ -114,9 +114,10 @@ def test_tables_are_drawn_from_their_posterior(known, spread, rules):
     assert sum(exact[table] for table in likely) > 0.3
 
 
-def test_counts_stay_what_the_records_say():
+@pytest.mark.parametrize("classes", [1, CLASSES])
+def test_counts_stay_what_the_records_say(classes):
     rng = np.random.default_rng(1)
-    problem = Problem(LEVELS, SEEN, None, [], CLASSES)
+    problem = Problem(LEVELS, SEEN, None, [], classes)
     layout = layout_of(problem)
     records = np.zeros((30, 2), dtype=np.uint16)
     state = counted(problem, layout, records, np.zeros(30, dtype=np.int32), 20)
