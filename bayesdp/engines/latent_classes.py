@@ -23,6 +23,8 @@ Floats = NDArray[np.float64]
 
 _RIDGE = 0.05
 _STEPS = 4000
+_SQUARE = 2000
+"""Levels of all columns up to which all pairs' counts are held as one square."""
 
 
 class Noisy(NamedTuple):
@@ -89,7 +91,9 @@ def fitted_mode(
     ends = np.concatenate([[0], np.cumsum(levels)])
     parts = [slice(a, b) for a, b in pairwise(ends)]
     base = _own_logits(levels, seen)
-    pairs, whole, weights = [one for one in seen if len(one.columns) == 2], *_square(ends)
+    at_once = base.size <= _SQUARE
+    pairs = [one for one in seen if len(one.columns) == 2 and at_once]
+    whole, weights = _square(ends if at_once else ends[:1])
     for one in pairs:
         a, b = (parts[k] for k in one.columns)
         inverse = 1 / (one.variance + np.maximum(one.counts, 0))
@@ -97,7 +101,7 @@ def fitted_mode(
         weights[a, b] += inverse
         whole[b, a], weights[b, a] = whole[a, b].T, weights[a, b].T
     whole = np.divide(whole, weights, out=whole, where=weights > 0)
-    others = [one for one in seen if len(one.columns) != 2]
+    others = [one for one in seen if len(one.columns) != 2 or not at_once]
 
     def split(point: Floats) -> tuple[Floats, Floats, Floats]:
         logits = point[classes:].reshape(classes, -1)
@@ -106,11 +110,13 @@ def fitted_mode(
 
     def loss(point: Floats) -> tuple[float, Floats]:
         w, logits, psi = split(point)
-        off = n * (psi.T @ (psi * w[:, None])) - whole
-        pull = off * weights  # each pair is in it twice
-        along = psi @ pull
-        value = 0.25 * float(np.sum(pull * off))
-        by_w, by_psi = 0.5 * n * (along * psi).sum(axis=1), n * w[:, None] * along
+        value, by_w, by_psi = 0.0, np.zeros(classes), np.zeros_like(psi)
+        if pairs:
+            off = n * (psi.T @ (psi * w[:, None])) - whole
+            pull = off * weights  # each pair is in it twice
+            along = psi @ pull
+            value = 0.25 * float(np.sum(pull * off))
+            by_w, by_psi = 0.5 * n * (along * psi).sum(axis=1), n * w[:, None] * along
         for one in others:
             value += _add_marginal(one, n, w, psi, parts, by_w, by_psi)
         away = logits - base

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from bayesdp.engines.latent_classes import Mode, Noisy, fitted_mode
 from bayesdp.errors import EngineFailed
@@ -149,7 +150,8 @@ def sample(
     layout = layout_of(problem)
     kept = {round(t) for t in np.linspace(draws, 0, min(tables, draws), endpoint=False)}
     pool = ThreadPoolExecutor(min(chains, os.cpu_count() or 1))
-    with bar(progress, chains * (warmup + draws * thin)) as step, pool:
+    steps = chains * (warmup + draws * thin)
+    with threadpool_limits(1), bar(progress, steps) as step, pool:  # BLAS: a chain has a core
         given = (warmup, draws, thin, kept, step)
         run = list(pool.map(lambda seed: _chain(problem, layout, seed, *given), children))
     longest = max(len(table) for each, _ in run for table in each)
@@ -340,12 +342,13 @@ def start_of(problem: Problem, layout: Layout, rng: np.random.Generator) -> Stat
 
 def _drawn(mode: Mode, n: int, rng: np.random.Generator) -> tuple[Any, Any]:
     classes = rng.choice(mode.shares.size, n, p=mode.shares)
-    columns = []
-    for psi in mode.columns:
-        ends = np.cumsum(psi, axis=1)[classes]
-        level = (rng.random(n)[:, None] >= ends).sum(axis=1)
-        columns.append(np.minimum(level, psi.shape[1] - 1))
-    return np.stack(columns, axis=1), classes
+    records = np.empty((n, len(mode.columns)), dtype=np.uint16)
+    for k in np.unique(classes):  # so that no array has records times levels
+        rows = np.flatnonzero(classes == k)
+        for j, psi in enumerate(mode.columns):
+            level = np.searchsorted(np.cumsum(psi[k]), rng.random(rows.size), side="right")
+            records[rows, j] = np.minimum(level, psi.shape[1] - 1)
+    return records, classes
 
 
 def _excluded(problem: Problem, records: Any) -> NDArray[np.bool_]:
@@ -373,7 +376,7 @@ def counted(
     sizes_of = np.bincount(classes[:n], minlength=k).astype(np.float64)
     spread = np.full(d + 1, 0.5)
     inverse = 1 / (sizes_of + spread[:d, None] * np.array(problem.levels)[:, None])
-    turned = np.ascontiguousarray(counts.T)
+    turned = counts.T.copy()  # also of a single class, whose transpose is contiguous
     number = np.array([n], dtype=np.int64)
     return State(records, classes, number, left, sizes_of, counts, turned, inverse, spread)
 

@@ -19,6 +19,10 @@ _WAYS = {
     "integer": "convert it to whole numbers, or list its labels as they are",
     "boolean": "convert it, as column.astype('boolean'), or list its labels as they are",
 }
+_EMPTY = {"", "<NA>", "#N/A", "#N/A N/A", "#NA", "N/A", "NA", "NULL", "NaN", "None"} | {
+    "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "n/a", "nan", "null"
+}  # fmt: skip
+"""Texts that pandas or Arrow reads from a CSV file as missing values."""
 
 
 class Labels(Column):
@@ -55,6 +59,11 @@ class Labels(Column):
                 raise ValueError(f"labels {first[label]} and {k} are the same; list each once")
         if info.data.get("missing") and MISSING in first:
             raise ValueError("'missing' is a label, and means missing values too; rename it")
+        if info.data.get("missing") and (empty := _EMPTY & set(first)):
+            raise ValueError(
+                f"label {quoted(min(empty))} is how files write a missing value, so that its "
+                "records would count as missing; rename it, there and here"
+            )
         return labels
 
     @field_validator("other")

@@ -114,9 +114,10 @@ def test_tables_are_drawn_from_their_posterior(known, spread, rules):
     assert sum(exact[table] for table in likely) > 0.3
 
 
-def test_counts_stay_what_the_records_say():
+@pytest.mark.parametrize("classes", [1, CLASSES])
+def test_counts_stay_what_the_records_say(classes):
     rng = np.random.default_rng(1)
-    problem = Problem(LEVELS, SEEN, None, [], CLASSES)
+    problem = Problem(LEVELS, SEEN, None, [], classes)
     layout = layout_of(problem)
     records = np.zeros((30, 2), dtype=np.uint16)
     state = counted(problem, layout, records, np.zeros(30, dtype=np.int32), 20)
@@ -155,3 +156,26 @@ def test_rules_that_exclude_what_was_released_stop_the_fit():
     problem = Problem(LEVELS, SEEN, 3, [rule], CLASSES)
     with pytest.raises(EngineFailed, match="zeros exclude nearly every record"):
         sample(problem, draws=1, chains=1, warmup=0, thin=1, tables=1, seed=1)
+
+
+def test_a_record_moves_though_a_barred_level_would_fit_far_better():
+    """The noise is so small that other levels' weights beside the barred one's underflow."""
+    seen = [Noisy((0,), np.array([2.0, 2.0, 50.0]), 0.1, True)]
+    problem = Problem((3,), seen, 4, [{0: np.array([False, False, True])}], 1)
+    records, classes = np.zeros((4, 1), dtype=np.uint16), np.zeros(4, dtype=np.int32)
+    state = counted(problem, layout_of(problem), records, classes, 4)
+    sweep(layout_of(problem), state, 0.0, 2, 0, np.random.default_rng(1))
+    assert sorted(state.records[:, 0].tolist()) == [0, 0, 1, 1]
+
+
+def test_classes_are_drawn_however_many_columns_there_are():
+    """A product of 1,200 probabilities of a half is below every float."""
+    d = 1200
+    seen = [Noisy((0,), np.array([10.0, 10.0]), 5.0, True)]
+    problem = Problem((2,) * d, seen, 20, [], 2)
+    records = np.random.default_rng(2).integers(0, 2, (20, d)).astype(np.uint16)
+    state = counted(problem, layout_of(problem), records, np.zeros(20, dtype=np.int32), 20)
+    state.spread[:] = 20.0
+    state.inverse[:] = 1 / (state.sizes + 40.0)
+    sweep(layout_of(problem), state, 0.0, 2, 0, np.random.default_rng(1))
+    assert set(state.classes.tolist()) == {0, 1}

@@ -214,6 +214,14 @@ def test_rules_that_leave_no_record_are_refused(zeros, said):
     assert bdp.Schema(columns, zeros=zeros[:-1]).zeros == tuple(zeros[:-1])
 
 
+def test_labels_that_files_read_as_missing_values_are_refused_beside_them():
+    """Of Namibia's records in a CSV file all would count as missing."""
+    country = {"type": "category", "labels": ["DE", "NA"]}
+    assert bdp.Schema({"country": country}).cells == {"country": 2}
+    with pytest.raises(InvalidInput, match="label 'NA' is how files write a missing value"):
+        bdp.Schema({"country": country | {"missing": True}})
+
+
 def test_a_schema_is_sent_to_other_processes(tmp_path):
     one = schema(tmp_path)
     assert pickle.loads(pickle.dumps(one)) == one

@@ -24,6 +24,8 @@ class Estimates:
     Attributes
     ----------
     draws : ndarray, shape (draws, numbers)
+        NaN where a table leaves a regression's coefficient open: it may have any value there, as
+        the intervals' ends take it, so that one of a label often without records has none.
     naive : ndarray, shape (draws, numbers)
     names : pandas.Index
         Names of the numbers; a MultiIndex of cells for a table.
@@ -72,8 +74,8 @@ class Estimates:
         import pandas as pd
 
         tail = (1 - check_level(level)) / 2
-        lower, upper = np.quantile(self.draws, [tail, 1 - tail], axis=0)
-        naive_lower, naive_upper = np.quantile(self.naive, [tail, 1 - tail], axis=0)
+        lower, upper = _ends(self.draws, tail)
+        naive_lower, naive_upper = _ends(self.naive, tail)
         columns = {
             "mean": self.draws.mean(axis=0),
             "sd": self.draws.std(axis=0, ddof=1) if len(self.draws) > 1 else np.nan,
@@ -86,3 +88,13 @@ class Estimates:
 
     def __repr__(self) -> str:
         return f"Estimates of {self.target}'s {len(self.names)} numbers, {len(self.draws)} draws"
+
+
+def _ends(draws: NDArray[np.float64], tail: float) -> list[NDArray[np.float64]]:
+    """Quantiles, the lower one with draws that have no value at -inf, the upper one at inf."""
+    ends = []
+    for end, level in ((-np.inf, tail), (np.inf, 1 - tail)):
+        with np.errstate(invalid="ignore"):
+            found = np.quantile(np.where(np.isnan(draws), end, draws), level, axis=0)
+        ends.append(np.where(np.isnan(found), end, found))  # between an infinite draw and another
+    return ends

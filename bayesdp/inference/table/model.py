@@ -28,7 +28,7 @@ from bayesdp.core.fields import declared
 from bayesdp.core.views import MeasuredTableView, View, view_of
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.latent_classes import Noisy
-from bayesdp.engines.latent_records import Problem, Tables, sample, watched
+from bayesdp.engines.latent_records import ABSENT, Problem, Tables, sample, watched
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Option, Run
 from bayesdp.inference.readers import instead
@@ -126,6 +126,11 @@ class TableModel(Model):
         if len(known) > 1:
             raise InvalidInput("the releases have different public n; they aren't of one table")
         levels = tuple(schema.cells.values())
+        if large := [name for name, cells in schema.cells.items() if cells > ABSENT]:
+            raise InvalidInput(
+                f"column {quoted(large[0])} has {schema.cells[large[0]]:,} cells; a TableModel's "
+                f"records hold {ABSENT:,} a column at most: give it bins, or group its labels"
+            )
         noisy = [
             Noisy(
                 one.columns,
@@ -174,15 +179,16 @@ class TableModel(Model):
         """Dimensions: shares by level, counts by cell, and concentrations by column."""
         columns = self.schema_of(run.release).columns
         labels = [[_level(name, label) for label in each.names] for name, each in columns.items()]
-        cells = [
-            ":".join(labels[k][c] for k, c in zip(one.columns, cell, strict=True))
-            for one in run.read.noisy
-            for cell in np.ndindex(one.counts.shape)
-        ]
+        ends = np.cumsum([one.counts.size for one in run.read.noisy])
+        cells = []
+        for place in watched(run.read):
+            one = run.read.noisy[m := int(np.searchsorted(ends, place, side="right"))]
+            cell = np.unravel_index(place - ends[m] + one.counts.size, one.counts.shape)
+            cells.append(":".join(labels[k][c] for k, c in zip(one.columns, cell, strict=True)))
         return {
             "coords": {
                 "level": [label for each in labels for label in each],
-                "cell": [cells[place] for place in watched(run.read)],
+                "cell": cells,
                 "concentrated": [*columns, "classes"],
             },
             "dims": {

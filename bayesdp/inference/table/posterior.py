@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,6 +30,8 @@ az = import_arviz()
 
 TARGETS = ("population", "data")
 _GROUP = "tables"
+_MOST_COUNTS = 10**8
+"""Counts of one table's cells in all latent tables."""
 
 
 class TablePosterior(az.InferenceData):  # type: ignore[misc]
@@ -152,15 +155,22 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         self._warn_of_unmeasured(names)
         places = [list(self.schema.columns).index(name) for name in names]
         sizes = tuple(self.schema.cells[name] for name in names)
+        if math.prod(sizes) * self._kept > _MOST_COUNTS:
+            raise InvalidInput(
+                f"columns is {quoted(names)}, whose table has {math.prod(sizes):,} cells; with "
+                f"{self._kept} latent tables it may have {_MOST_COUNTS // self._kept:,}: ask for "
+                "fewer columns, or by estimate for some cells of them"
+            )
 
         def counted(table: NDArray[Any]) -> NDArray[np.float64]:
             cells = np.ravel_multi_index([table[:, k].astype(np.int64) for k in places], sizes)
             return np.bincount(cells, minlength=int(np.prod(sizes))).astype(np.float64)
 
         rng = np.random.default_rng(check_seed(seed))
-        counts = np.stack([counted(table) for table in self._tables(None)])
+        population = _check_target(target) == "population"
+        counts = np.stack([counted(table) for table in self._tables(None, peopled=population)])
         naive = np.repeat(counts[:1], len(counts), axis=0)
-        if _check_target(target) == "population":
+        if population:
             counts, naive = (_resampled(each, rng) for each in (counts, naive))
         labels = [list(self.schema.columns[name].names) for name in names]
         index = pd.MultiIndex.from_product(labels, names=names)
@@ -186,7 +196,8 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         target : {"population", "data"}
             The population's value, or the confidential table's.
         draws : int
-            Number of latent tables that it is computed of, and as many for the naive answer.
+            Number of latent tables that it is computed of, at most those that the fit kept, and as
+            many for the naive answer.
         seed : int, optional
             Seed of resampling, and of values within cells.
 
@@ -232,7 +243,8 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         UserWarning
             If two of its columns are in no released marginal together, so that their relation
             rests on the model alone; or if some tables have no finite estimate, as where a label
-            with few records separates the outcomes.
+            with few records separates the outcomes, or leave a coefficient open, as where a label
+            has none.
         """
         if family not in FAMILIES:
             raise InvalidInput(
@@ -248,7 +260,19 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             odd[0] += not converged
             return found
 
-        estimates = self._estimated(fitted, target, draws, rng)
+        estimates = self._estimated(fitted, target, draws, rng, finite=False)
+        both = np.isnan(np.concatenate([estimates.draws, estimates.naive]))
+        if both.any():
+            vague = [str(name) for name in estimates.names[both.any(axis=0)]]
+            warnings.warn(
+                f"{both.any(axis=1).sum()} of {len(both)} regressions leave coefficients open, as "
+                "where a label has no records or a column is constant: "
+                f"{', '.join(vague[:5])}{' and others' if len(vague) > 5 else ''}. They may have "
+                "any value there, so that an interval may have no end: merge such labels, or leave "
+                "them out",
+                UserWarning,
+                stacklevel=2,
+            )
         if odd[0]:
             warnings.warn(
                 f"{odd[0]} of {len(estimates.draws) + len(estimates.naive)} regressions have no "
@@ -261,25 +285,27 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         return estimates
 
     def _estimated(
-        self, function: Callable[[Any], Any], target: str, draws: int, rng: np.random.Generator
+        self,
+        function: Callable[[Any], Any],
+        target: str,
+        draws: int,
+        rng: np.random.Generator,
+        *,
+        finite: bool = True,
     ) -> Estimates:
         """Compute a function of coded tables on draws of them, and on resamples of one."""
-        tables = list(self._tables(min(check_at_least_one("draws", draws), self._kept)))
         resampled = _check_target(target) == "population"
+        count = min(check_at_least_one("draws", draws), self._kept)
+        tables = list(self._tables(count, peopled=resampled))
 
         def drawn(table: NDArray[Any]) -> Any:
             rows = rng.integers(0, len(table), len(table)) if resampled else slice(None)
-            return _numbers(function(self._frame(table[rows])))
+            return _numbers(function(self._frame(table[rows])), finite=finite)
 
         each = [drawn(table) for table in tables]
         naive = [drawn(tables[0]) for _ in tables] if resampled else each[:1]
-        names, first = each[0][0], each[0][1]
-        if any(len(values) != len(first) for _, values in each + naive):
-            raise InvalidInput(
-                "function returns numbers that differ in how many they are between tables; return "
-                "the same ones for each"
-            )
-        right, wrong = (np.array([values for _, values in part]) for part in (each, naive))
+        names = each[0].index
+        right, wrong = (np.array([_aligned(one, names) for one in part]) for part in (each, naive))
         return Estimates(right, wrong, names, target)
 
     @property
@@ -288,7 +314,9 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         sizes = self[_GROUP]["records"].sizes
         return int(sizes["chain"] * sizes["table"])
 
-    def _tables(self, count: int | None) -> Iterator[NDArray[np.uint16]]:
+    def _tables(
+        self, count: int | None, *, peopled: bool = False
+    ) -> Iterator[NDArray[np.uint16]]:
         """Yield latent tables, all or so many, evenly spaced over the chains."""
         records = self[_GROUP]["records"].to_numpy()
         flat = records.reshape(-1, *records.shape[2:])
@@ -298,8 +326,13 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             )
         chosen = np.linspace(0, len(flat) - 1, count or len(flat)).round().astype(int)
         for place in chosen:
-            table = flat[place]
-            yield table[table[:, 0] != ABSENT]
+            table = flat[place][flat[place][:, 0] != ABSENT]
+            if peopled and not len(table):
+                raise InvalidInput(
+                    "target is 'population', but by what was released the table may have no record "
+                    "at all, which says nothing of a population; ask for target='data'"
+                )
+            yield table
 
     def _frame(self, table: NDArray[Any]) -> pd.DataFrame:
         """Codes of a latent table as a DataFrame."""
@@ -317,6 +350,15 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
 
     def _warn_of_unmeasured(self, names: Sequence[str]) -> None:
         together = [set(part) for part in self.measured]
+        alone = [name for name in names if not any(name in part for part in together)]
+        if alone:
+            warnings.warn(
+                f"no released marginal has {', '.join(alone[:5])}"
+                f"{' and others' if len(alone) > 5 else ''}: what is said of it is the prior alone; "
+                "release it (marginals)",
+                UserWarning,
+                stacklevel=3,
+            )
         pairs = [
             f"{a} and {b}"
             for k, a in enumerate(names)
@@ -350,22 +392,36 @@ def _resampled(counts: NDArray[np.float64], rng: np.random.Generator) -> NDArray
     return np.asarray(np.array(drawn) / sizes)
 
 
-def _numbers(found: Any) -> tuple[Any, NDArray[np.float64]]:
-    """Names and values of what a function of a table returned."""
+def _numbers(found: Any, *, finite: bool) -> pd.Series[Any]:
+    """Numbers that a function of a table returned, with their names; NaN where not finite."""
     import pandas as pd
 
     if isinstance(found, Mapping):
         found = pd.Series(found)
+    if isinstance(found, pd.DataFrame):
+        found = found.stack(future_stack=True)
     try:
         values = np.asarray(found, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.array([np.nan])
-    if not np.all(np.isfinite(values)):
+    if finite and not np.all(np.isfinite(values)):
         raise InvalidInput(
             f"function returned a {type(found).__name__} that isn't finite numbers for one of the "
             "latent tables; return numbers, and mind that a rare cell may be empty"
         )
-    flat = values.ravel()
-    if isinstance(found, pd.Series):
-        return found.index, flat
-    return pd.RangeIndex(flat.size), flat
+    flat = np.where(np.isfinite(values), values, np.nan).ravel()
+    return pd.Series(flat, index=found.index if isinstance(found, pd.Series) else None)
+
+
+def _aligned(found: pd.Series[Any], names: Any) -> NDArray[np.float64]:
+    """Numbers of a table in the order of another's, which must be the same ones."""
+    if not found.index.equals(names):
+        same = len(found) == len(names) and found.index.is_unique and names.is_unique
+        if not same or not found.index.isin(names).all():
+            raise InvalidInput(
+                "the numbers of one latent table differ in how many they are, or in their names, "
+                "from another's, as where a label has no records; ask for the same ones of each, "
+                "as by groupby(..., observed=False) or value_counts().reindex(labels)"
+            )
+        found = found.reindex(names)
+    return found.to_numpy()

@@ -6,9 +6,11 @@ import tokenize
 import warnings
 from collections.abc import Mapping, Sequence
 from io import StringIO
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import linalg
 
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.schema.column import Column
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FAMILIES = ("linear", "logit", "poisson", "ordinal")
+_DEPENDENT = 1e-9  # of columns of length 1
 
 
 def columns_of(formula: str, known: Sequence[str]) -> list[str]:
@@ -66,51 +69,97 @@ def prepared(columns: Mapping[str, Column], codes: pd.DataFrame) -> pd.DataFrame
 def coefficients(formula: str, family: str, frame: pd.DataFrame) -> tuple[Any, bool]:
     """Fit a regression by statsmodels; its coefficients as a Series, and whether it converged.
 
+    A coefficient that the table doesn't determine, as that of a label without records or of a
+    constant column beside an intercept, is NaN, where statsmodels takes the shortest solution.
+
     Raises
     ------
     InvalidInput
         If statsmodels can't fit it.
     """
-    import statsmodels.formula.api as smf
-    from statsmodels.miscmodels.ordinal_model import OrderedModel
+    from patsy import dmatrices
 
     outcome = formula.split("~")[0].strip()
+    labels = None
     if outcome in frame and hasattr(frame[outcome], "cat"):
+        labels = frame[outcome].cat.categories
         frame = frame.assign(**{outcome: _coded_outcome(frame[outcome], family)})
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if family == "linear":
-                return smf.ols(formula, frame).fit().params, True
-            if family == "ordinal":
-                frame = frame.dropna()
-                fitted = OrderedModel.from_formula(formula, frame, distr="logit").fit(disp=False)
-            else:
-                fitted = getattr(smf, family)(formula, frame).fit(disp=False, maxiter=100)
+            y, design = dmatrices(formula, frame, return_type="dataframe")
+            if y.shape[1] > 1:
+                raise ValueError("its outcome has several columns")
+            return _fitted(y.iloc[:, 0], design, family, labels)
     except Exception as error:  # statsmodels, patsy and LAPACK raise many kinds
         raise InvalidInput(
             f"formula {quoted(formula)} can't be fitted to a latent table by {family} regression "
             f"({type(error).__name__}: {error}); leave out rare labels, or take another family"
         ) from error
-    return fitted.params, bool(fitted.mle_retvals["converged"])
+
+
+def _fitted(y: Any, design: pd.DataFrame, family: str, labels: Any) -> tuple[Any, bool]:
+    """Fit the columns of a design that are independent; NaN for what that leaves open."""
+    import pandas as pd
+    import statsmodels.api as sm
+    from statsmodels.miscmodels.ordinal_model import OrderedModel
+
+    kept, known = determined(design.to_numpy())
+    chosen, names = design.iloc[:, kept], list(design.columns)
+    constant = y.nunique() < 2 and (family != "poisson" or not y.any())
+    if family == "linear":
+        found, converged = sm.OLS(y, chosen).fit().params, True
+    elif constant:
+        return pd.Series(np.nan, index=names), True
+    elif family == "ordinal":
+        names = [name for name in names if name != "Intercept"]  # thresholds take its place
+        if labels is not None:
+            coded = pd.Categorical.from_codes(y.astype(int), labels, ordered=True)
+            used = coded.remove_unused_categories()
+            y = pd.Series(used, index=y.index)
+        fit = OrderedModel(y, chosen.drop(columns="Intercept", errors="ignore"), distr="logit").fit(
+            disp=False
+        )
+        found, converged = fit.params, bool(fit.mle_retvals["converged"])
+        thresholds = list(found.index[~found.index.isin(names)])
+        if labels is not None and len(used.categories) < len(labels):
+            thresholds = [f"{a}/{b}" for a, b in pairwise(labels)]
+            found = found.drop(thresholds, errors="ignore")  # each is from the one before
+        names += thresholds
+    else:
+        fit = getattr(sm, family.capitalize())(y, chosen).fit(disp=False, maxiter=100)
+        found, converged = fit.params, bool(fit.mle_retvals["converged"])
+    open_ = [name for name, one in zip(design.columns, known, strict=True) if not one]
+    return found.drop(open_, errors="ignore").reindex(names), converged
+
+
+def determined(design: Any) -> tuple[Any, Any]:
+    """Places of as many independent columns as there are, and which coefficients they determine.
+
+    A column is independent of all others if its coefficient in every combination of columns that
+    comes to 0 is 0.
+    """
+    scaled = design / np.maximum(np.linalg.norm(design, axis=0), np.finfo(float).tiny)
+    r, order = linalg.qr(np.linalg.qr(scaled, mode="r"), mode="r", pivoting=True)
+    rank = int(np.sum(np.abs(np.diag(r)) > _DEPENDENT))
+    known = np.zeros(order.size, dtype=bool)
+    rest = linalg.solve_triangular(r[:rank, :rank], r[:rank, rank:])
+    known[order[:rank]] = np.all(np.abs(rest) < _DEPENDENT, axis=1)
+    return np.sort(order[:rank]), known
 
 
 def _coded_outcome(outcome: pd.Series[Any], family: str) -> Any:
-    """Code a categorical outcome: 0 and 1, or for ordered logistic regression as it is."""
-    import pandas as pd
-
-    if family == "ordinal":
-        if not outcome.cat.ordered:
-            raise InvalidInput(
-                f"the outcome {quoted(outcome.name)} is a category without an order; ordinal "
-                "regression takes a column whose type is 'ordered'"
-            )
-        return outcome
+    """Code a categorical outcome by its labels' places, from 0."""
     labels = outcome.cat.categories
-    if family != "logit" or len(labels) != 2:
+    if family == "ordinal" and not outcome.cat.ordered:
+        raise InvalidInput(
+            f"the outcome {quoted(outcome.name)} is a category without an order; ordinal "
+            "regression takes a column whose type is 'ordered'"
+        )
+    if family != "ordinal" and (family != "logit" or len(labels) != 2):
         raise InvalidInput(
             f"the outcome {quoted(outcome.name)} is a category of {len(labels)} labels; "
             f"{family} regression takes numbers{' or two labels' if family == 'logit' else ''}"
         )
     codes = outcome.cat.codes.astype(float)
-    return codes.where(codes >= 0, np.nan) if isinstance(codes, pd.Series) else codes
+    return codes.where(codes >= 0, np.nan)

@@ -39,6 +39,8 @@ Floats = NDArray[np.float64]
 
 CHUNK = 4
 """Levels or classes that are taken at once."""
+_WIDEST = 24
+"""Columns whose probabilities are multiplied at once: each is above 1e-12, and a float 1e-308."""
 
 
 class Layout(NamedTuple):
@@ -229,15 +231,16 @@ def _draw_level(layout: Any, state: Any, i: int, j: int, room: Any, bases: Any, 
     for q in range(copies):  # the record itself is taken out first
         if q < normal or state.left[bases[q] + old] == 0.0:
             room[old] += 2.0 * layout.rates[first + q]
-    top = room[0]
-    for c in range(1, levels):
+    if layout.ruled[j] < layout.ruled[j + 1]:
+        for c in range(levels):
+            if _excluded(layout, row, j, c):
+                room[c] = -math.inf
+    top = room[old]  # which no rule excludes
+    for c in range(levels):
         top = max(top, room[c])
-    ruled = layout.ruled[j] < layout.ruled[j + 1]
     total, b = 0.0, state.spread[j]
     for c in range(levels):
         prior = state.counts[k, start + c] + b - (1.0 if c == old else 0.0)
-        if ruled and _excluded(layout, row, j, c):
-            prior = 0.0
         room[c] = prior * math.exp(room[c] - top)
         total += room[c]
     new = _chosen(room, levels, total, rng) if total > 0.0 else old
@@ -266,23 +269,30 @@ def _draw_class(layout: Any, state: Any, i: int, room: Any, bases: Any, rng: Any
     d, even = layout.levels.size, size - size % CHUNK
     for j in range(d):
         bases[j] = layout.starts[j] + row[j]
-    for k in range(0, even, CHUNK):
-        p0, p1, p2, p3 = room[k], room[k + 1], room[k + 2], room[k + 3]
-        for j in range(d):
-            place, b = bases[j], state.spread[j]
-            p0 *= (state.turned[place, k] + b) * state.inverse[j, k]
-            p1 *= (state.turned[place, k + 1] + b) * state.inverse[j, k + 1]
-            p2 *= (state.turned[place, k + 2] + b) * state.inverse[j, k + 2]
-            p3 *= (state.turned[place, k + 3] + b) * state.inverse[j, k + 3]
-        room[k], room[k + 1], room[k + 2], room[k + 3] = p0, p1, p2, p3
-    for k in range(even, size):
-        for j in range(d):
-            room[k] *= (state.turned[bases[j], k] + state.spread[j]) * state.inverse[j, k]
+    for first in range(0, d, _WIDEST):
+        last = min(first + _WIDEST, d)
+        for k in range(0, even, CHUNK):
+            p0, p1, p2, p3 = room[k], room[k + 1], room[k + 2], room[k + 3]
+            for j in range(first, last):
+                place, b = bases[j], state.spread[j]
+                p0 *= (state.turned[place, k] + b) * state.inverse[j, k]
+                p1 *= (state.turned[place, k + 1] + b) * state.inverse[j, k + 1]
+                p2 *= (state.turned[place, k + 2] + b) * state.inverse[j, k + 2]
+                p3 *= (state.turned[place, k + 3] + b) * state.inverse[j, k + 3]
+            room[k], room[k + 1], room[k + 2], room[k + 3] = p0, p1, p2, p3
+        for k in range(even, size):
+            for j in range(first, last):
+                room[k] *= (state.turned[bases[j], k] + state.spread[j]) * state.inverse[j, k]
+        if last < d:  # before a product of many probabilities is none at all
+            top = 0.0
+            for k in range(size):
+                top = max(top, room[k])
+            for k in range(size):
+                room[k] /= top
     total = 0.0
     for k in range(size):
         total += room[k]
-    # All weights underflow only where no class is near: the record then stays, as from any class.
-    new = _chosen(room, size, total, rng) if total > 0.0 else old
+    new = _chosen(room, size, total, rng)
     state.classes[i] = new
     _join(layout, state, row, new, 1.0)
 
