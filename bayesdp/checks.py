@@ -130,10 +130,11 @@ def check_numbers(name: str, given: Any) -> NDArray[np.float64]:
         raise InvalidInput(f"{name} is {kind_of(given)}; it must hold only numbers") from None
 
 
-def check_flag(name: str, value: Any) -> None:
-    """Raise InvalidInput unless `value` is True or False."""
+def check_flag(name: str, value: Any) -> bool:
+    """Return `value` if it is True or False, else raise InvalidInput."""
     if not isinstance(value, bool):
         raise InvalidInput(f"{name} is {quoted(value)}; it must be True or False")
+    return value
 
 
 def check_path(name: str, value: Any) -> Path:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from bayesdp.engines.latent_classes import Mode, Noisy, fitted_mode
+from bayesdp.engines.raked_tables import Raked, raked, raking_of
 from bayesdp.errors import EngineFailed
 from bayesdp.kernels.table.records import CHUNK, Layout, State, draw_spread, sweep
 from bayesdp.progress import Step, bar
@@ -45,6 +46,8 @@ class Problem:
         Levels that a rule names, of each of its columns: no record is in all of these.
     classes : int
         Number of latent classes.
+    rake : bool
+        Whether the tables that are kept are raked (`bayesdp.engines.raked_tables`).
     """
 
     levels: tuple[int, ...]
@@ -52,6 +55,7 @@ class Problem:
     n: int | None
     rules: Sequence[dict[int, NDArray[np.bool_]]]
     classes: int
+    rake: bool = False
 
     def size(self) -> float:
         """Estimate the number of records: the noisy totals, weighted by their precision."""
@@ -94,6 +98,10 @@ class Tables(NamedTuple):
         Mean square of the noise that the latent table leaves, in its standard deviations.
     acceptance : ndarray, shape (chains, draws)
         Share of batches that were accepted.
+    off : ndarray, shape (chains, tables)
+        How far each table's raking is from its end (`Raked.off`); 0 where none is raked.
+    rho : ndarray, shape (chains, tables)
+        Weight of a latent record beside a real one in it; infinite where none is raked.
     """
 
     records: NDArray[np.uint16]
@@ -104,6 +112,8 @@ class Tables(NamedTuple):
     log_law: Floats
     misfit: Floats
     acceptance: Floats
+    off: Floats
+    rho: Floats
 
 
 ABSENT = np.iinfo(np.uint16).max
@@ -154,14 +164,18 @@ def sample(
     with threadpool_limits(1), bar(progress, steps) as step, pool:  # BLAS: a chain has a core
         given = (warmup, draws, thin, kept, step)
         run = list(pool.map(lambda seed: _chain(problem, layout, seed, *given), children))
-    longest = max(len(table) for each, _ in run for table in each)
+    longest = max(len(table.records) for each, _ in run for table in each)
     shape = (chains, len(kept), longest, len(problem.levels))
     records = np.full(shape, ABSENT, dtype=np.uint16)
     for c, (each, _) in enumerate(run):
         for t, table in enumerate(each):
-            records[c, t, : len(table)] = table
+            records[c, t, : len(table.records)] = table.records
     parts = zip(*(parts for _, parts in run), strict=True)
-    return Tables(records, *(np.stack(each) for each in parts))
+    off, rho = (
+        np.array([[getattr(table, name) for table in each] for each, _ in run])
+        for name in ("off", "rho")
+    )
+    return Tables(records, *(np.stack(each) for each in parts), off, rho)
 
 
 def _chain(
@@ -173,9 +187,9 @@ def _chain(
     thin: int,
     kept: set[int],
     step: Step,
-) -> tuple[list[Any], list[Any]]:
+) -> tuple[list[Raked], list[Any]]:
     """Run one chain."""
-    rng = np.random.default_rng(seed)
+    rng, fresh = np.random.default_rng(seed), np.random.default_rng(seed.spawn(1)[0])
     state = start_of(problem, layout, rng)
     most, moves = _largest_batch(problem, layout), 0
     if problem.n is None:
@@ -183,6 +197,7 @@ def _chain(
     ends = _ends([one.counts.size for one in problem.noisy])
     counts = np.concatenate([one.counts.ravel() for one in problem.noisy])
     places, cells = _whole_copies(problem, layout), watched(problem)
+    raking = raking_of(problem.levels, problem.noisy, problem.n)
     tables, told = [], []
     proposed = accepted = 0
     for t in range(1, warmup + draws * thin + 1):
@@ -199,7 +214,10 @@ def _chain(
         told.append((level, (counts - left)[cells], float(n), state.spread.copy(), *noise, rate))
         proposed = accepted = 0
         if past // thin in kept:
-            tables.append(state.records[:n].copy())
+            table = Raked(state.records[:n].copy(), 0.0, math.inf)
+            if problem.rake:
+                table = raked(table.records, raking, fresh)
+            tables.append(table)
     return tables, [np.array(each) for each in zip(*told, strict=True)]
 
 

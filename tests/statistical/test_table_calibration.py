@@ -70,7 +70,7 @@ def test_true_counts_rank_uniformly(noise, epsilon, replicates):
         codes = pd.DataFrame(from_the_prior(rng, levels, 3, 40), columns=names)
         release = measured(schema, codes, epsilon, noise, seed)
         run = {"draws": 10 * KEPT, "warmup": 100, "chains": 1, "thin": 1, "tables": KEPT}
-        posterior = bdp.TableModel(classes=3).fit(release, **run, seed=seed)
+        posterior = bdp.TableModel(classes=3, rake=False).fit(release, **run, seed=seed)
         for columns in ([names[1]], names[:2], names):
             places = [schema.cells[name] for name in columns]
             cell = rng.integers(np.prod(places))
@@ -117,3 +117,59 @@ def test_intervals_cover_a_population_that_is_no_latent_class_model(epsilon):
     each = np.array(covered).reshape(60, -1).mean(axis=1)
     error = each.std(ddof=1) / math.sqrt(60)
     assert abs(each.mean() - 0.95) < 0.02 + 5 * error
+
+
+BINS = {"age": np.linspace(20, 80, 7), "income": np.array([0.0, 1, 2, 3, 4, 6, 10])}
+TREND = bdp.Schema(
+    {name: {"type": "real", "bounds": (a[0], a[-1]), "bins": list(a)} for name, a in BINS.items()}
+    | {"college": {"type": "boolean"}}
+)
+
+
+def trend(rng, n):
+    """Records whose income grows by 0.02 a year and by 1 with college, and both with chance."""
+    age, college = rng.uniform(20, 80, n), rng.random(n) < 0.3
+    income = np.clip(2.0 + 0.02 * (age - 50) + college + rng.normal(0, 1.2, n), 0, 10)
+    return pd.DataFrame({"age": age, "income": income, "college": college})
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "replicates"),
+    [
+        (0.5, 10),
+        pytest.param(0.3, 60, marks=pytest.mark.calibrate),
+        pytest.param(1.0, 60, marks=pytest.mark.calibrate),
+        pytest.param(3.0, 60, marks=pytest.mark.calibrate),
+    ],
+)
+def test_coefficients_are_those_of_the_population(epsilon, replicates):
+    """Wide noise pulls no slope towards 0; a prior that has its say does, by a fifth or more.
+
+    Slopes over replicates have the population's mean, within 5 standard errors, and with 60 of
+    them intervals of 95% cover it 95% of the time.
+    """
+    formula = "income ~ age + college"
+    big = trend(np.random.default_rng(1), 300_000)
+    cells = TREND.coded(big)
+    middles = {name: TREND.columns[name].middles[cells[name]] for name in ("age", "income")}
+    design = np.column_stack([np.ones(len(big)), middles["age"], big["college"]])
+    true = np.linalg.lstsq(design, middles["income"], rcond=None)[0][1]
+    slopes, covered, shrunk = [], [], []
+    for seed in range(replicates):
+        codes = TREND.coded(trend(np.random.default_rng(100 + seed), 1500))
+        release = measured(TREND, codes, epsilon, "gaussian", seed)
+        run = {"draws": 50, "warmup": 80, "chains": 1, "thin": 1, "tables": 40, "seed": seed}
+        found = bdp.TableModel().fit(release, **run).regression(formula, seed=seed)
+        row = found.interval().loc["age"]
+        slopes.append(row["mean"])
+        covered.append(row["lower"] <= true <= row["upper"])
+        if replicates == 10:
+            prior = bdp.TableModel(rake=False).fit(release, **run)
+            shrunk.append(prior.regression(formula, seed=seed).mean["age"])
+    error = np.std(slopes, ddof=1) / math.sqrt(replicates)
+    assert abs(np.mean(slopes) - true) < 5 * error
+    if replicates == 10:
+        assert np.mean(shrunk) < 0.8 * true
+        assert np.mean(shrunk) < np.mean(slopes) - 3 * error
+    else:
+        assert np.mean(covered) > 0.95 - 5 * math.sqrt(0.95 * 0.05 / replicates)

@@ -11,24 +11,29 @@ the table's cells. a and the b are uniform on a grid of logarithms from 0.001 to
 columns and classes that are nearly constant be so. Records that a rule of the schema excludes have
 prior probability 0 (the prior is restricted to tables without any), and where n is confidential it
 is uniform. All parameters are summed out and the records drawn (`bayesdp.kernels.table.records`).
+
+The prior has much to say where noise is wide: it shrinks associations, and with them regressions'
+coefficients, towards none. So the latent tables that are kept are raked to the released counts
+(`bayesdp.engines.raked_tables`), which leaves the model the dependence that no marginal has.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, check_flag
 from bayesdp.core.fields import declared
 from bayesdp.core.views import MeasuredTableView, View, view_of
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.latent_classes import Noisy
 from bayesdp.engines.latent_records import ABSENT, Problem, Tables, sample, watched
+from bayesdp.engines.raked_tables import unfinished
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Option, Run
 from bayesdp.inference.readers import instead
@@ -45,13 +50,11 @@ RECORDS = "records"
 """Name of the latent tables among an engine's draws."""
 _LEVELS_A_CHAIN, _THINNEST = 6e7, 20
 """Levels of records that a chain draws where `thin` isn't given, at half a microsecond each."""
+_CELLS_A_CHAIN, _FEWEST, _USUAL = 2e8, 25, 100
+"""Cells of records in all tables that a chain rakes where `tables` isn't given, some 60 times."""
 _FAR = 4.0  # standard deviations of the mean square of as many normals
 _A_COLUMN, _LEAST, _MOST = 4, 12, 60
 """Classes for each column, and the least and the most of them, where none are asked for."""
-
-
-def _check_classes(name: str, value: Any) -> int | None:
-    return None if value is None else check_at_least_one(name, value)
 
 
 @dataclass(frozen=True)
@@ -63,11 +66,15 @@ class TableModel(Model):
     classes : int, optional
         Number of latent classes. Default: four a column, from 12 to 60. More let stronger
         dependence in; a fit whose classes can't follow what was released says so.
+    rake : bool
+        Whether latent tables are raked to the released counts, so that the model's prior has next
+        to no say in what was measured (the default); otherwise they are the exact posterior under
+        the prior, which shrinks associations that noise blurs.
 
     Raises
     ------
     InvalidInput
-        If `classes` isn't a whole number, at least 1.
+        If `classes` isn't a whole number, at least 1, or `rake` isn't True or False.
 
     Notes
     -----
@@ -76,10 +83,10 @@ class TableModel(Model):
     cells in the latent table ("share", with the dimension "level"), and the number of records where
     that is confidential ("n"); in sample_stats, counts of up to 500 measured cells, by which the
     chains are judged too ("count"), and the a and b above ("concentration"); and, in the group
-    "tables", the latent tables themselves, from which everything else is computed. `fit` has two
-    options: `thin`, the number of sweeps over all records for each draw, by default as many as take
-    a chain half a minute or so, from 1 to 20; and `tables`, the number of whole tables that each
-    chain keeps, by default 100.
+    "tables", the latent tables themselves, raked, from which everything else is computed. `fit` has
+    two options: `thin`, the number of sweeps over all records for each draw, by default as many as
+    take a chain half a minute or so, from 1 to 20; and `tables`, the number of whole tables that
+    each chain keeps, by default from 25 for many records and marginals to 100.
 
     Examples
     --------
@@ -95,7 +102,8 @@ class TableModel(Model):
     ['mean', 'sd', 'lower', 'upper', 'naive_lower', 'naive_upper']
     """
 
-    classes: int | None = declared(_check_classes, default=None)
+    classes: int | None = declared(check_at_least_one, optional=True, default=None)
+    rake: bool = declared(check_flag, default=True)
 
     family: ClassVar[str] = "table"
     views: ClassVar[tuple[type[View], ...]] = (MeasuredTableView,)
@@ -104,7 +112,7 @@ class TableModel(Model):
     usual: ClassVar[tuple[int, int]] = (1000, 500)
     options: ClassVar[Mapping[str, Option]] = {
         "thin": (None, check_at_least_one),
-        "tables": (100, check_at_least_one),
+        "tables": (None, check_at_least_one),
     }
     derived: ClassVar[frozenset[str]] = frozenset({"concentration"})
     told: ClassVar[tuple[str, ...]] = ()
@@ -147,7 +155,7 @@ class TableModel(Model):
         places = {name: k for k, name in enumerate(schema.cells)}
         rules = [{places[name]: mask for name, mask in rule.items()} for rule in schema.excluding]
         classes = self.classes or min(max(_A_COLUMN * len(levels), _LEAST), _MOST)
-        return Problem(levels, noisy, next(iter(known), None), rules, classes)
+        return Problem(levels, noisy, next(iter(known), None), rules, classes, self.rake)
 
     def sample(self, run: Run) -> Draws:
         """Run chains over latent records."""
@@ -156,7 +164,9 @@ class TableModel(Model):
         problem: Problem = run.read
         work = problem.size() * len(problem.levels) * run.draws
         thin = run.options["thin"] or int(np.clip(_LEVELS_A_CHAIN / work, 1, _THINNEST))
-        options = {**run.options, "thin": thin, "progress": run.progress}
+        cells = problem.size() * len(problem.noisy)
+        tables = run.options["tables"] or int(np.clip(_CELLS_A_CHAIN / cells, _FEWEST, _USUAL))
+        options = {"thin": thin, "tables": tables, "progress": run.progress}
         drawn = sample(problem, **run.chained, **options)
         totals = np.maximum(drawn.sizes, 1)[..., None]
         posterior: dict[str, Any] = {
@@ -173,7 +183,7 @@ class TableModel(Model):
             "misfit": drawn.misfit,
         }
         versions = {"numba": numba.__version__}
-        return Draws(posterior, stats, run.engine, versions, _doubts(problem, drawn))
+        return Draws(posterior, stats, run.engine, versions, tuple(_doubts(problem, drawn)))
 
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
         """Dimensions: shares by level, counts by cell, and concentrations by column."""
@@ -249,7 +259,7 @@ def _level(column: str, label: Any) -> str:
     return f"{column}{text}" if text.startswith("[") else f"{column}[{text}]"
 
 
-def _doubts(problem: Problem, drawn: Tables) -> tuple[str, ...]:
+def _doubts(problem: Problem, drawn: Tables) -> Iterator[str]:
     """Doubt the model where its records leave more noise than the mechanism's law has.
 
     The mean square of N standardised noises has mean 1 and variance 2 / N, for normal noise, and
@@ -258,9 +268,13 @@ def _doubts(problem: Problem, drawn: Tables) -> tuple[str, ...]:
     cells = sum(one.counts.size for one in problem.noisy)
     power = 2.0 if all(one.gaussian for one in problem.noisy) else 5.0
     misfit = float(drawn.misfit.mean())
-    if misfit <= 1 + _FAR * math.sqrt(power / cells):
-        return ()
-    return (
-        f"{problem.classes} classes don't follow what was released: they leave noise whose mean "
-        f"square is {misfit:.2f} times what the mechanism adds; take more (classes)",
-    )
+    if misfit > 1 + _FAR * math.sqrt(power / cells):
+        yield (
+            f"{problem.classes} classes don't follow what was released: they leave noise whose "
+            f"mean square is {misfit:.2f} times what the mechanism adds; take more (classes)"
+        )
+    if unfinished(drawn.off):
+        yield (
+            "no weights of a latent table's records follow what was released: what is measured "
+            "is nearer to the model's prior there than raking leaves it"
+        )

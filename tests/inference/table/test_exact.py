@@ -79,7 +79,7 @@ def exact(release: bdp.Release, classes: int, sizes, zeros: list) -> dict:
 def distances(release: bdp.Release, classes: int, wanted: dict) -> np.ndarray:
     """Standard errors between the fit's shares of the likeliest tables and the exact ones."""
     run = {"draws": DRAWS, "chains": CHAINS, "warmup": 50, "thin": 1, "tables": DRAWS, "seed": 5}
-    records = bdp.TableModel(classes).fit(release, **run).tables["records"].to_numpy()
+    records = bdp.TableModel(classes, rake=False).fit(release, **run).tables["records"].to_numpy()
     cell = np.where(records[..., 0] == ABSENT, 8, records.astype(int) @ [4, 2, 1])
     counts = np.stack([(cell == k).sum(axis=-1) for k in range(8)], axis=-1)
     likely = sorted(wanted, key=wanted.get)[-LIKELY:]

@@ -60,10 +60,10 @@ def released(noise: str = "gaussian", relation: str = "add_remove") -> bdp.Relea
 
 
 @functools.cache
-def fitted(noise: str = "gaussian", relation: str = "add_remove"):
+def fitted(noise: str = "gaussian", relation: str = "add_remove", rake: bool = True):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return bdp.TableModel().fit(
+        return bdp.TableModel(rake=rake).fit(
             released(noise, relation), draws=60, warmup=40, thin=1, tables=20, chains=2, seed=2
         )
 
@@ -71,7 +71,7 @@ def fitted(noise: str = "gaussian", relation: str = "add_remove"):
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
 def test_what_a_fit_holds(noise, relation):
-    idata = fitted(noise, relation)
+    idata = fitted(noise, relation, rake=False)
     assert isinstance(idata, az.InferenceData)
     known = {"n"} if relation == "add_remove" else set()
     assert set(idata.posterior.data_vars) == {"share"} | known
@@ -94,8 +94,21 @@ def test_what_a_fit_holds(noise, relation):
     assert idata.attrs["verdict"]
 
 
+def test_raked_tables_are_as_large_as_counts_say():
+    for relation in ("add_remove", "replace_one"):
+        raked = fitted("gaussian", relation).tables["records"].to_numpy()
+        sizes = (raked[..., 0] != ABSENT).sum(axis=-1)
+        assert np.all(np.abs(sizes - 400) < (1 if relation == "replace_one" else 100))
+
+
+def test_raking_leaves_the_chain_as_it_is():
+    one, other = fitted(), fitted(rake=False)
+    assert one.posterior.equals(other.posterior)
+    assert not one.tables.equals(other.tables)
+
+
 def test_watched_counts_are_those_of_the_tables():
-    idata = fitted()
+    idata = fitted(rake=False)
     records = idata.tables["records"].to_numpy()[1, -1]
     table = pd.DataFrame(records[records[:, 0] != ABSENT], columns=NAMES)
     last = idata.sample_stats["count"].to_numpy()[1, -1]
@@ -247,6 +260,8 @@ def test_wrong_releases_and_options_are_refused():
         bdp.TableModel().fit(count)
     with pytest.raises(InvalidInput, match="classes is 0"):
         bdp.TableModel(classes=0)
+    with pytest.raises(InvalidInput, match="rake is 'no'"):
+        bdp.TableModel(rake="no")
     with pytest.raises(InvalidInput, match="tables is 0"):
         bdp.TableModel().fit(released(), tables=0)
     other = bdp.Schema({"age": {"type": "boolean"}, "sex": {"type": "boolean"}})

@@ -1,0 +1,246 @@
+r"""Raking of latent tables, by which what was released speaks against a model's prior.
+
+A latent class model shrinks associations towards none, by far more than noise does where that is
+wide: of a regression's slope that the released counts show at five times the noise's standard
+deviation, a third is gone, and intervals cover a third of the time. So each table T that a chain
+keeps is weighed anew. Let M w be the marginals of T whose record i has weight w_i, v the noise's
+variances, and z* the released counts with fresh noise of the mechanism's law added. The weights
+minimize
+
+    sum over counts (M w - z*)^2 / (2 v) + rho sum_i (w_i log w_i - w_i + 1).
+
+Without the second sum, M w would be the generalized least-squares estimate from z*: a draw from the
+posterior of the table's marginals, for normal noise, under a flat prior on all that agree with one
+another (randomize, then optimize: Bardsley, Solonen, Haario and Laine 2014), but for those that no
+table of positive weights has. With rho = 1 it is the distance by which a survey is raked to known
+totals (Deville and Sarndal 1992), and gives the latent records as much to say as real ones.
+
+rho is 0.02 where that does no harm: enough for cells that noise drowns, too little to pull at what
+was measured. Where most cells are nearly empty, as in wide tables, so small a rho would follow the
+noise: it would multiply record i's weight by the exponential of about the sum over i's cells, of
+count c, of noise / (rho v + c). So rho is the least, from 0.02 on, at which the root mean square of
+that sum over the records is 0.5,
+
+    sum over cells of c v / (rho v + c)^2 <= n / 4.
+
+A cell of c records is pulled to the model's by the share rho v / (rho v + c). The weights are
+exp(-sum of the record's cells' multipliers / rho), so that dependence beyond the marginals stays as
+the model has it. T is then drawn again by systematic sampling, each record as often as its weight
+says, one more or one fewer.
+
+Levels of a column of many are pooled for all this, neighbours together, in up to ten runs of about
+as many records: a cell of two such columns would be far smaller than its noise, and all of them are
+not. Within runs, the table is the model's.
+
+The multipliers lambda = (M w - z*) / v are found by L-BFGS on the convex dual,
+
+    sum v lambda^2 / 2 + lambda z* + rho sum_i exp(-sum of i's multipliers / rho).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize
+
+from bayesdp.engines.latent_classes import Noisy
+from bayesdp.kernels.table.raking import LARGEST, Marginals, tilt
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+LEAST_RHO = 0.02
+"""Least weight of a latent record beside a real one."""
+_NOISE = 0.5
+"""Standard deviation of a log weight that noise alone may make."""
+_RUNS = 10
+"""Most runs of a column's levels."""
+_STEPS = 300
+_NEAR = 0.05
+"""Root mean square of the dual's slope, in standard deviations of noise, that is as good as 0."""
+
+
+class Raking(NamedTuple):
+    """Knowledge by which any latent table is raked.
+
+    Attributes
+    ----------
+    noisy : sequence of Noisy
+    n : int or None
+        The number of records, where it is known.
+    firsts : sequence of ndarray of int
+        First level of each run of a column's levels.
+    marginals : Marginals
+        Of the runs' cells.
+    variances : ndarray, shape (all cells,)
+        Of their noise.
+    """
+
+    noisy: Sequence[Noisy]
+    n: int | None
+    firsts: Sequence[Integers]
+    marginals: Marginals
+    variances: Floats
+
+    def pooled(self, one: Noisy, counts: Floats) -> Floats:
+        """Add a marginal's counts up over runs of its columns' levels."""
+        for axis, column in enumerate(one.columns):
+            counts = np.add.reduceat(counts, self.firsts[column], axis=axis)
+        return counts.ravel()
+
+    def coded(self, records: NDArray[np.uint16]) -> NDArray[np.uint16]:
+        """Return the runs of the records' levels."""
+        runs = [
+            np.searchsorted(firsts, column, side="right") - 1
+            for firsts, column in zip(self.firsts, records.T, strict=True)
+        ]
+        return np.stack(runs, axis=1).astype(np.uint16)
+
+
+class Raked(NamedTuple):
+    """A raked table.
+
+    Attributes
+    ----------
+    records : ndarray of uint16, shape (n, d)
+    off : float
+        Root mean square of what the weights' equations leave open, in standard deviations of the
+        noise: 0 at the optimum.
+    rho : float
+        Weight of a latent record beside a real one.
+    """
+
+    records: NDArray[np.uint16]
+    off: float
+    rho: float
+
+
+def raking_of(levels: Sequence[int], noisy: Sequence[Noisy], n: int | None) -> Raking:
+    """Lay out runs of levels, and the marginals' cells of them.
+
+    Parameters
+    ----------
+    levels : sequence of int
+        Numbers of levels of the columns.
+    noisy : sequence of Noisy
+    n : int or None
+        The number of records, where it is known.
+    """
+    firsts = [_firsts(j, size, noisy) for j, size in enumerate(levels)]
+    shapes = [[firsts[column].size for column in one.columns] for one in noisy]
+    width = max(map(len, shapes))
+    columns, strides = (np.zeros((len(noisy), width), dtype=np.int64) for _ in range(2))
+    for m, (one, shape) in enumerate(zip(noisy, shapes, strict=True)):
+        columns[m, : len(shape)] = one.columns
+        strides[m, : len(shape)] = [math.prod(shape[t + 1 :]) for t in range(len(shape))]
+    ends = np.cumsum([math.prod(shape) for shape in shapes])
+    marginals = Marginals(columns, strides, np.concatenate([[0], ends[:-1]]))
+    made = Raking(noisy, n, firsts, marginals, np.empty(0))
+    each = [made.pooled(one, np.full(one.counts.shape, one.variance)) for one in noisy]
+    return made._replace(variances=np.concatenate(each))
+
+
+def raked(records: NDArray[np.uint16], raking: Raking, rng: np.random.Generator) -> Raked:
+    """Rake a latent table to the released counts with fresh noise added.
+
+    Parameters
+    ----------
+    records : ndarray of uint16, shape (n, d)
+        Levels of a latent table.
+    raking : Raking
+    rng : numpy Generator
+    """
+    if not len(records):
+        return Raked(records, 0.0, LEAST_RHO)
+    records = records[np.lexsort(records.T)]  # like ones side by side, for systematic sampling
+    runs, variances = raking.coded(records), raking.variances
+    aims = np.concatenate(
+        [raking.pooled(one, one.counts + _noise(one, rng)) for one in raking.noisy]
+    )
+    counts, weights = np.empty(aims.size), np.empty(len(records))
+    tilt(raking.marginals, runs, np.zeros(aims.size), 0.0, weights, counts)
+    rho = _rho(counts, variances, len(records))
+    units = 1 / np.sqrt(variances + counts / rho)  # in which the dual's curvature is about 1
+    slope = np.empty(aims.size)
+
+    def dual(u: Floats) -> tuple[float, Floats]:
+        given = u * units
+        tilt(raking.marginals, runs, given, 1 / rho, weights, counts)
+        slope[:] = given * variances + aims - counts
+        value = given @ (given * variances) / 2 + given @ aims + rho * weights.sum()
+        return float(value), slope * units
+
+    def near_enough(u: Floats) -> None:  # whose slope was the last to be computed
+        if _off(slope, variances) < _NEAR:
+            raise StopIteration
+
+    optimize.minimize(
+        dual,
+        np.zeros(aims.size),
+        jac=True,
+        method="L-BFGS-B",
+        callback=near_enough,
+        options={"maxiter": _STEPS, "maxfun": 2 * _STEPS, "ftol": 0.0, "gtol": 0.0},
+    )
+    off = math.inf if weights.max() >= math.exp(LARGEST) else _off(slope, variances)
+    total = math.floor(weights.sum() + rng.random()) if raking.n is None else raking.n
+    return Raked(records[_systematic(weights, total, rng)], off, rho)
+
+
+def unfinished(off: Floats) -> bool:
+    """Return True if some table's weights aren't those at the optimum."""
+    return bool(np.any(off > 2 * _NEAR))
+
+
+def _firsts(column: int, levels: int, noisy: Sequence[Noisy]) -> Integers:
+    """First level of each run of a column's levels, each of about as many records."""
+    if levels <= _RUNS:
+        return np.arange(levels)
+    seen = np.full(levels, 1e-9)  # all alike where nothing is seen
+    for one in noisy:
+        if column in one.columns:
+            others = tuple(t for t, other in enumerate(one.columns) if other != column)
+            seen += np.maximum(one.counts.sum(axis=others), 0) / one.variance
+    middles = (np.cumsum(seen) - seen / 2) / seen.sum()
+    return np.unique(np.floor(middles * _RUNS), return_index=True)[1].astype(np.int64)
+
+
+def _off(slope: Floats, variances: Floats) -> float:
+    return math.sqrt(float(np.mean(slope**2 / variances)))
+
+
+def _rho(counts: Floats, variances: Floats, n: int) -> float:
+    """Find the least weight of latent records at which weights don't follow the noise."""
+
+    def excess(log: float) -> float:
+        rho = math.exp(log)
+        moved = np.sum(counts * variances / (rho * variances + counts) ** 2)
+        return float(moved / n - _NOISE**2)
+
+    low = math.log(LEAST_RHO)
+    if excess(low) <= 0:
+        return LEAST_RHO
+    high = low + 1.0
+    while excess(high) > 0:
+        high += 1.0
+    return math.exp(optimize.brentq(excess, low, high, xtol=1e-3))
+
+
+def _noise(one: Noisy, rng: np.random.Generator) -> Floats:
+    """Draw noise of a marginal's law, rounded to whole numbers if it is Gaussian."""
+    if one.gaussian:
+        return np.asarray(np.rint(rng.normal(0.0, one.scale, one.counts.shape)))
+    chance = -np.expm1(-1 / one.scale)
+    both = rng.geometric(chance, (2, *one.counts.shape))
+    return np.asarray(both[0] - both[1], dtype=np.float64)
+
+
+def _systematic(weights: Floats, total: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw `total` places, each as often as its weight says, but for less than one."""
+    ends = np.floor(np.cumsum(weights) * (total / weights.sum()) + rng.random()).astype(np.int64)
+    ends[-1] = total
+    return np.repeat(np.arange(weights.size), np.diff(np.minimum(ends, total), prepend=0))

@@ -1,0 +1,64 @@
+"""Weights of a latent table's records, tilted towards counts of its marginals."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.kernels.compiling import kernel
+
+LARGEST = 20.0
+"""Largest log weight, so that a step too long on the way to the optimum overflows nothing."""
+
+
+class Marginals(NamedTuple):
+    """Places of all marginals' cells, one marginal after another.
+
+    Attributes
+    ----------
+    columns, strides : shape (marginals, most columns of any)
+        A marginal's columns, and how far apart its cells with successive levels are; 0 where it has
+        fewer columns.
+    offsets : shape (marginals,)
+        Place of its first cell.
+    """
+
+    columns: NDArray[np.int64]
+    strides: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+
+
+@kernel
+def tilt(
+    marginals: Any, records: Any, multipliers: Any, rate: float, weights: Any, counts: Any
+) -> None:
+    """Weigh each record by exp(-rate times the sum of its cells' multipliers), and count it so.
+
+    Parameters
+    ----------
+    marginals : Marginals
+    records : shape (n, d)
+        Levels.
+    multipliers : shape (all cells,)
+    rate : float
+    weights : shape (n,)
+        Overwritten.
+    counts : shape (all cells,)
+        Sum of the weights in each cell, overwritten.
+    """
+    cells = np.empty(marginals.offsets.size, dtype=np.int64)
+    counts[:] = 0.0
+    for i in range(len(records)):
+        total = 0.0
+        for m in range(cells.size):
+            cell = marginals.offsets[m]
+            for t in range(marginals.columns.shape[1]):
+                cell += marginals.strides[m, t] * records[i, marginals.columns[m, t]]
+            cells[m] = cell
+            total += multipliers[cell]
+        weights[i] = math.exp(min(-rate * total, LARGEST))
+        for m in range(cells.size):
+            counts[cells[m]] += weights[i]

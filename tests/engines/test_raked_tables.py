@@ -1,0 +1,131 @@
+"""Raked tables: they follow what was released, and nothing else of a table changes."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from bayesdp.engines import raked_tables
+from bayesdp.engines.latent_classes import Noisy
+from bayesdp.engines.raked_tables import raked, raking_of, unfinished
+
+LEVELS = (3, 2, 4)
+N = 400
+
+
+def counted(records, columns):
+    sizes = [LEVELS[k] for k in columns]
+    places = np.ravel_multi_index([records[:, k] for k in columns], sizes)
+    return np.bincount(places, minlength=np.prod(sizes)).reshape(sizes).astype(float)
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(3)
+    return np.stack([rng.integers(0, k, N) for k in LEVELS], axis=1).astype(np.uint16)
+
+
+@pytest.fixture
+def other():
+    """A table whose columns go together, and those of `table` don't."""
+    rng = np.random.default_rng(4)
+    first = rng.integers(0, 3, N)
+    second = (first + (rng.random(N) < 0.3) > 1).astype(int)
+    return np.stack([first, second, np.minimum(first + rng.integers(0, 2, N), 3)], axis=1)
+
+
+def rake(records, counted_of, scale, *, n=N, gaussian=True, seed=1):
+    noisy = [
+        Noisy(pair, counted(counted_of, pair), scale, gaussian)
+        for pair in itertools.combinations(range(3), 2)
+    ]
+    return raked(records, raking_of(LEVELS, noisy, n), np.random.default_rng(seed))
+
+
+def test_a_table_follows_what_was_released(table, other):
+    """With noise of a tenth of a record, all pairs' counts are the released ones but for one each.
+
+    Systematic sampling may leave each run of alike records one more or one fewer.
+    """
+    made = rake(table, other, 0.1)
+    assert not unfinished(np.array([made.off]))
+    assert len(made.records) == N
+    for pair in itertools.combinations(range(3), 2):
+        before, after = (
+            np.abs(counted(t, pair) - counted(other, pair)) for t in (table, made.records)
+        )
+        assert before.max() > 20
+        assert after.max() <= 6
+
+
+def test_a_table_that_agrees_stays_as_it_is(table):
+    made = rake(table, table, 1e-3)
+    assert sorted(map(tuple, made.records)) == sorted(map(tuple, table))
+
+
+@pytest.mark.parametrize("gaussian", [True, False])
+def test_weights_are_at_the_optimum(table, other, gaussian, monkeypatch):
+    """Multipliers are what the weighted counts leave, over the noise's variance: by brute force."""
+    monkeypatch.setattr(raked_tables, "_NEAR", 1e-6)
+    seen = {}
+    systematic = raked_tables._systematic
+    monkeypatch.setattr(
+        raked_tables, "_systematic", lambda w, *a: systematic(seen.setdefault("w", w.copy()), *a)
+    )
+    aims = []
+    noise = raked_tables._noise
+    monkeypatch.setattr(
+        raked_tables, "_noise", lambda one, rng: aims.append(noise(one, rng)) or aims[-1]
+    )
+    rho = rake(table, other, 8.0, gaussian=gaussian).rho
+    ordered = table[np.lexsort(table.T)]
+    total = np.zeros(N)
+    pairs = list(itertools.combinations(range(3), 2))
+    for pair, noise_of in zip(pairs, aims, strict=True):
+        sizes = [LEVELS[k] for k in pair]
+        cells = np.ravel_multi_index([ordered[:, k] for k in pair], sizes)
+        weighted = np.bincount(cells, seen["w"], minlength=np.prod(sizes))
+        one = Noisy(pair, counted(other, pair), 8.0, gaussian)
+        total += ((weighted - one.counts.ravel() - noise_of.ravel()) / one.variance)[cells]
+    np.testing.assert_allclose(np.log(seen["w"]), -total / rho, atol=1e-3)
+
+
+def test_an_unknown_number_of_records_follows_the_counts(table, other):
+    twice = np.concatenate([other, other])
+    made = rake(table, twice, 0.1, n=None)
+    assert abs(len(made.records) - 2 * N) <= 2
+
+
+def test_steps_that_are_too_few_are_told(table, other, monkeypatch):
+    monkeypatch.setattr(raked_tables, "_STEPS", 1)
+    assert unfinished(np.array([rake(table, other, 1.0).off]))
+
+
+def test_noise_has_the_mechanisms_variance():
+    """Of 200,000 draws; the relative standard error of a variance is 0.0032, of Laplace's 0.005."""
+    rng = np.random.default_rng(1)
+    for gaussian, scale in ((True, 6.0), (False, 4.0)):
+        one = Noisy((0,), np.zeros(200_000), scale, gaussian)
+        drawn = raked_tables._noise(one, rng)
+        assert np.all(drawn % 1 == 0)
+        assert abs(drawn.mean()) < 5 * np.sqrt(one.variance / drawn.size)
+        assert abs(drawn.var() / (one.variance + gaussian / 12) - 1) < 0.025
+
+
+def test_an_empty_table_stays_empty(table):
+    assert len(rake(table[:0], table, 1.0, n=0).records) == 0
+
+
+def test_levels_are_pooled_into_runs_of_about_as_many_records():
+    """Of 40 levels, the first of which has half the records; and none of a column of few."""
+    counts = np.outer([400] + [10] * 39, [0.5, 0.5])
+    raking = raking_of((40, 2), [Noisy((0, 1), counts, 2.0, True)], None)
+    first, second = raking.firsts
+    sizes = np.add.reduceat(counts.sum(axis=1), first)
+    assert list(second) == [0, 1]
+    assert len(first) <= 10
+    assert sizes[0] == 400
+    assert sizes[1:].max() <= 2 * sizes[1:-1].min()
+    np.testing.assert_array_equal(raking.variances, np.repeat(np.diff([*first, 40]), 2) * 4.0)
+    records = np.array([[0, 1], [1, 0], [39, 1]], dtype=np.uint16)
+    assert raking.coded(records).tolist() == [[0, 1], [1, 0], [len(first) - 1, 1]]
