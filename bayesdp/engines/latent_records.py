@@ -170,12 +170,10 @@ def sample(
     for c, (each, _) in enumerate(run):
         for t, table in enumerate(each):
             records[c, t, : len(table.records)] = table.records
-    parts = zip(*(parts for _, parts in run), strict=True)
-    off, rho = (
-        np.array([[getattr(table, name) for table in each] for each, _ in run])
-        for name in ("off", "rho")
-    )
-    return Tables(records, *(np.stack(each) for each in parts), off, rho)
+    parts = [np.stack(each) for each in zip(*(parts for _, parts in run), strict=True)]
+    off = np.array([[table.off for table in each] for each, _ in run])
+    rho = np.array([[table.rho for table in each] for each, _ in run])
+    return Tables(records, *[*parts, off, rho])
 
 
 def _chain(

@@ -41,7 +41,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,14 +178,10 @@ def raked(records: NDArray[np.uint16], raking: Raking, rng: np.random.Generator)
         if _off(slope, variances) < _NEAR:
             raise StopIteration
 
-    optimize.minimize(
-        dual,
-        np.zeros(aims.size),
-        jac=True,
-        method="L-BFGS-B",
-        callback=near_enough,
-        options={"maxiter": _STEPS, "maxfun": 2 * _STEPS, "ftol": 0.0, "gtol": 0.0},
-    )
+    minimize: Any = optimize.minimize
+    options = {"maxiter": _STEPS, "maxfun": 2 * _STEPS, "ftol": 0.0, "gtol": 0.0}
+    start = np.zeros(aims.size)
+    minimize(dual, start, jac=True, method="L-BFGS-B", callback=near_enough, options=options)
     off = math.inf if weights.max() >= math.exp(LARGEST) else _off(slope, variances)
     total = math.floor(weights.sum() + rng.random()) if raking.n is None else raking.n
     return Raked(records[_systematic(weights, total, rng)], off, rho)

@@ -166,8 +166,7 @@ class TableModel(Model):
         thin = run.options["thin"] or int(np.clip(_LEVELS_A_CHAIN / work, 1, _THINNEST))
         cells = problem.size() * len(problem.noisy)
         tables = run.options["tables"] or int(np.clip(_CELLS_A_CHAIN / cells, _FEWEST, _USUAL))
-        options = {"thin": thin, "tables": tables, "progress": run.progress}
-        drawn = sample(problem, **run.chained, **options)
+        drawn = sample(problem, **run.chained, thin=thin, tables=tables, progress=run.progress)
         totals = np.maximum(drawn.sizes, 1)[..., None]
         posterior: dict[str, Any] = {
             "share": drawn.levels / totals,
