@@ -314,9 +314,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         sizes = self[_GROUP]["records"].sizes
         return int(sizes["chain"] * sizes["table"])
 
-    def _tables(
-        self, count: int | None, *, peopled: bool = False
-    ) -> Iterator[NDArray[np.uint16]]:
+    def _tables(self, count: int | None, *, peopled: bool = False) -> Iterator[NDArray[np.uint16]]:
         """Yield latent tables, all or so many, evenly spaced over the chains."""
         records = self[_GROUP]["records"].to_numpy()
         flat = records.reshape(-1, *records.shape[2:])
@@ -354,8 +352,8 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         if alone:
             warnings.warn(
                 f"no released marginal has {', '.join(alone[:5])}"
-                f"{' and others' if len(alone) > 5 else ''}: what is said of it is the prior alone; "
-                "release it (marginals)",
+                f"{' and others' if len(alone) > 5 else ''}: what is said of it is the prior "
+                "alone; release it (marginals)",
                 UserWarning,
                 stacklevel=3,
             )
