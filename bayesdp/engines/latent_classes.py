@@ -22,7 +22,7 @@ from scipy import optimize
 Floats = NDArray[np.float64]
 
 _RIDGE = 0.05
-_STEPS = 4000
+_STEPS = 500
 _SQUARE = 2000
 """Levels of all columns up to which all pairs' counts are held as one square."""
 

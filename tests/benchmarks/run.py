@@ -32,6 +32,7 @@ from tests.benchmarks.networks import beta_model, flipping, hidden_networks, net
 from tests.benchmarks.privacy import auditing, composing, noise, privacy, spending, tables
 from tests.benchmarks.regression import coverage, logistic, logistic_coverage, regression
 from tests.benchmarks.studies import studies
+from tests.benchmarks.tables import whole_tables
 
 PARTS = (
     exact_engine,
@@ -66,6 +67,7 @@ PARTS = (
     log_linear,
     exact_sums,
     studies,
+    whole_tables,
 )
 
 if __name__ == "__main__":

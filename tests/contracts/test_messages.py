@@ -26,6 +26,7 @@ WHOLE = [730658, 918204, 664377]
 TRACES = [*WORDS, *(f"{v}"[:6] for v in NUMBERS), *map(str, WHOLE)]
 DATA: dict[str, Any] = {
     "frame": pd.DataFrame({"name": WORDS, "income": NUMBERS, "code": WHOLE}),
+    "strange labels": pd.DataFrame({"a": WORDS, "b": NUMBERS}),  # in a schema's own columns
     "numbers": pd.Series(NUMBERS, name="income"),
     "array": np.array(NUMBERS),
     "labels": np.array(WORDS),

@@ -141,6 +141,29 @@ def test_wrong_fields_are_named(tmp_path):
     assert bdp.TableSynthesizer(tmp_path / "people.toml").schema == SCHEMA
 
 
+def test_strange_values_are_counted_where_the_schema_says_and_are_in_no_file_or_repr(tmp_path):
+    moved = {
+        "note": {"type": "category", "labels": ["seen", "other"], "other": "other"},
+        "income": {"type": "real", "bounds": (0, 9), "bins": 3, "outside": "clamp"},
+        "born": COLUMNS["born"] | {"outside": "clamp"},
+    }
+    strange = pd.DataFrame(
+        {
+            "note": ["Quetzalcoatl", "Xochimilco"],
+            "income": [7306.5812, -9182.0457],
+            "born": pd.to_datetime(["1613-07-29", "2219-03-17"]),
+        }
+    )
+    release = bdp.TableSynthesizer(bdp.Schema(moved), epsilon=1e4).release(strange)
+    assert release.parts[0].outputs[0][:6] == (0, 0, 0, 1, 0, 1)
+    release.save(tmp_path / "release")
+    files = [path.read_bytes() for path in (tmp_path / "release").iterdir()]
+    shown = b"\0".join([*files, repr(release).encode(), release.to_frames()[0].to_csv().encode()])
+    assert b"seen" in shown
+    for trace in (b"Quetz", b"Xochi", b"7306", b"9182", b"1613", b"2219"):
+        assert trace not in shown
+
+
 @pytest.mark.slow
 def test_tables_at_the_edge_are_released_and_fitted():
     """No record, a single one, columns that are constant, all missing or of 1,000 labels."""
@@ -152,6 +175,10 @@ def test_tables_at_the_edge_are_released_and_fitted():
     )  # fmt: skip
     one = people().assign(many="label 7", smokes=pd.array([pd.NA] * 50, dtype="boolean"))
     run = {"draws": 8, "warmup": 4, "chains": 1, "thin": 1, "tables": 2, "seed": 1}
+    with pytest.raises(InvalidInput, match="data is empty"):
+        bdp.TableSynthesizer(schema, neighbours="replace_one", marginals=[("age",)]).release(
+            one[:0]
+        )
     for frame in (one[:0], one[:1], one.assign(school="some")):
         release = made.release(frame)
         with pytest.warns(UserWarning, match="can't be relied on"):

@@ -77,7 +77,8 @@ def coefficients(formula: str, family: str, frame: pd.DataFrame) -> tuple[Any, b
     InvalidInput
         If statsmodels can't fit it.
     """
-    from patsy import dmatrices
+    import pandas as pd
+    import statsmodels.formula.api as smf
 
     outcome = formula.split("~")[0].strip()
     labels = None
@@ -87,10 +88,9 @@ def coefficients(formula: str, family: str, frame: pd.DataFrame) -> tuple[Any, b
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            y, design = dmatrices(formula, frame, return_type="dataframe")
-            if y.shape[1] > 1:
-                raise ValueError("its outcome has several columns")
-            return _fitted(y.iloc[:, 0], design, family, labels)
+            read = smf.ols(formula, frame)  # which refuses an outcome of several columns
+            design = pd.DataFrame(read.exog, columns=read.exog_names)
+            return _fitted(pd.Series(read.endog), design, family, labels)
     except Exception as error:  # statsmodels, patsy and LAPACK raise many kinds
         raise InvalidInput(
             f"formula {quoted(formula)} can't be fitted to a latent table by {family} regression "

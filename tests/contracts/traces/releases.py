@@ -214,20 +214,23 @@ def schema(r: Records) -> None:
 
 
 def whole_table(r: Records) -> None:
-    """From memory, where a person has several records, and from a file in batches."""
+    """From memory, where a person has several records, from a file in batches, and refused."""
     age = {"type": "real", "bounds": (20.0, 90.0), "bins": 5, "outside": "clamp"}
     sex = {"type": "category", "labels": ["f", "m"]}
     real = {"type": "real", "bounds": (300, 900), "bins": 4, "outside": "clamp"}
-    columns = {"sex": sex, "age": age, "pressure": real}
-    frame = r.table.assign(id=r.real)
+    note = {"type": "category", "labels": ["seen", "strange"], "other": "strange"}
+    columns = {"sex": sex, "age": age, "pressure": real, "note": note}
+    frame = r.table.assign(id=r.real, note=[f"{v!r}" for v in r.unit])
     persons = bdp.Schema(columns, unit={"person": "id", "most": 1})
     bdp.TableSynthesizer(persons, epsilon=1.0, delta=1e-6).release(frame)
     path = Path(os.environ["CURATORS_OWN"]) / "table.csv"
     frame[[*columns]].to_csv(path, index=False)
     made = bdp.TableSynthesizer(bdp.Schema(columns), epsilon=1.0)
     made.release(bdp.scan(path, [*columns], rows=7))
-    with contextlib.suppress(bdp.errors.InvalidInput):
-        made.release(frame)
+    strict = bdp.Schema({**columns, "note": note | {"other": None}})
+    for refused in (bdp.TableSynthesizer(strict), made):  # a label, and a column, of none
+        with contextlib.suppress(bdp.errors.InvalidInput):
+            refused.release(frame)
 
 
 def modips(r: Records) -> None:

@@ -137,7 +137,7 @@ def test_large_tables_and_columns_are_refused_by_their_numbers():
     schema = bdp.Schema({"a": {"type": "integer", "bounds": (0, ABSENT)}})
     made = bdp.mechanisms.NoisyTableMechanism(schema, [{"marginals": ["a"], "scale": 1.0}])
     release = bdp.Release.of(made, [(0,) * (ABSENT + 1)], delta=1e-6)
-    with pytest.raises(InvalidInput, match=r"column 'a' has 65,536 cells; .* 65,535 a column"):
+    with pytest.raises(InvalidInput, match=r"column 'a' has 65,536 cells; .* 65,535 a"):
         bdp.TableModel().read(release)
 
 
