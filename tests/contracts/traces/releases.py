@@ -214,14 +214,14 @@ def schema(r: Records) -> None:
 
 
 def whole_table(r: Records) -> None:
-    """From memory, where a person has several records, and from a file in batches."""
+    """From memory, in two rounds, of persons, and from a file in batches."""
     age = {"type": "real", "bounds": (20.0, 90.0), "bins": 5, "outside": "clamp"}
     sex = {"type": "category", "labels": ["f", "m"]}
     real = {"type": "real", "bounds": (300, 900), "bins": 4, "outside": "clamp"}
     columns = {"sex": sex, "age": age, "pressure": real}
     frame = r.table.assign(id=r.real)
     persons = bdp.Schema(columns, unit={"person": "id", "most": 1})
-    bdp.TableSynthesizer(persons, epsilon=1.0, delta=1e-6).release(frame)
+    bdp.TableSynthesizer(persons, epsilon=1.0, delta=1e-6, chosen=2).release(frame)
     path = Path(os.environ["CURATORS_OWN"]) / "table.csv"
     frame[[*columns]].to_csv(path, index=False)
     made = bdp.TableSynthesizer(bdp.Schema(columns), epsilon=1.0)

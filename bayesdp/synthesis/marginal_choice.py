@@ -1,0 +1,117 @@
+r"""Choice of a second round's marginals from the released numbers of a pilot of pairs.
+
+It is a function of what was released, the schema and public parameters, and of nothing else that
+depends on the data: by `bayesdp.mechanisms.counts.noisy_table` it costs nothing, and the law of
+what is released is that of the noise alone, whatever is chosen.
+
+A pair that the pilot released as z, with a x b cells and noise of standard deviation s, departs
+from independence by an estimated
+
+    D = sqrt(a b S), S = max(0, sum of (z - e)^2 - (s^2 a b + n) (1 - 1/a) (1 - 1/b)),
+
+in records misplaced, where n is the total of z, e = z_i z_j / n by its row and column sums, and
+what is taken off is nearly what noise and sampling alone would show. (The sum of absolute
+departures is at most sqrt(a b) times the root of the sum of their squares.) With the pilot alone an
+analyst errs by D, taking the columns for independent, or by s a b, the noise in z, whichever is
+less. A second round, of standard deviation t, leaves t a b. So
+
+    gain of a pair = min(D, s a b) - t a b,
+    gain of a triple = second largest D of its pairs - t a b c:
+
+how three columns go together beyond their pairs isn't in the pilot, and is taken to be as strong as
+the pairs are, of which it needs two. The marginals with the largest gains are chosen, among equal
+ones those with the largest D. Large marginals, which can't be measured well, gain least. To weigh
+what is missed against the noise of measuring it is the idea of AIM (McKenna, Mullins, Sheldon and
+Miklau 2022), whose score is of the data, so that its choice must be private.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.synthesis.workload import Marginals, size_of
+
+Pair = tuple[str, str]
+
+
+def candidates(pilot: Marginals, cells: Mapping[str, int], most_cells: int) -> Marginals:
+    """Marginals that a second round may have: the pilot's pairs, and triples of such pairs.
+
+    Parameters
+    ----------
+    pilot : sequence of sequences of str
+        Marginals of the first round.
+    cells : mapping of str to int
+        Number of cells of each column.
+    most_cells : int
+        Largest number of cells of a triple.
+    """
+    pairs = [part for part in pilot if len(part) == 2]
+    there, names = set(map(frozenset, pairs)), dict.fromkeys(itertools.chain(*pairs))
+    triples = (
+        part
+        for part in itertools.combinations(names, 3)
+        if size_of(part, cells) <= most_cells
+        and all(frozenset(pair) in there for pair in itertools.combinations(part, 2))
+    )
+    return (*pairs, *triples)
+
+
+def chosen_marginals(
+    released: Mapping[Pair, NDArray[np.int64]],
+    cells: Mapping[str, int],
+    *,
+    number: int,
+    noise: str,
+    scales: tuple[float, float],
+    most_cells: int,
+) -> Marginals:
+    """Choose the marginals of a second round.
+
+    Parameters
+    ----------
+    released : mapping of pairs of str to ndarray
+        Noisy counts of each of the pilot's pairs, of shape (a, b).
+    cells : mapping of str to int
+        Number of cells of each column.
+    number : int
+        Number of marginals to choose.
+    noise : {"gaussian", "laplace"}
+    scales : tuple of two floats
+        Scale of the noise in the pilot, and in the second round.
+    most_cells : int
+        Largest number of cells of a triple.
+    """
+    before, after = (deviation(noise, scale) for scale in scales)
+    missed = {frozenset(pair): departure(z, before) for pair, z in released.items()}
+
+    def gain(part: tuple[str, ...]) -> tuple[float, float]:
+        size = size_of(part, cells)
+        each = sorted(missed[frozenset(pair)] for pair in itertools.combinations(part, 2))
+        found = each[0] if len(part) == 2 else each[1]
+        known = min(found, before * size) if len(part) == 2 else found
+        return known - after * size, found
+
+    parts = candidates(tuple(released), cells, most_cells)
+    return tuple(sorted(parts, key=gain, reverse=True)[:number])
+
+
+def departure(counts: NDArray[np.int64], deviation: float) -> float:
+    """Departure of noisy counts from independence, in records, net of what noise alone shows."""
+    total = float(counts.sum())
+    if total <= 0:
+        return 0.0
+    a, b = counts.shape
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / total
+    shown = (deviation**2 * a * b + total) * (1 - 1 / a) * (1 - 1 / b)
+    return math.sqrt(a * b * max(0.0, float(np.square(counts - expected).sum()) - shown))
+
+
+def deviation(noise: str, scale: float) -> float:
+    """Standard deviation of the noise, nearly where it is discrete Gaussian of a small scale."""
+    return scale if noise == "gaussian" else math.sqrt(0.5) / math.sinh(min(0.5 / scale, 350.0))
