@@ -13,9 +13,10 @@ in records misplaced, where n is the total of z, e = z_i z_j / n by its row and 
 what is taken off is nearly what noise and sampling alone would show. (The sum of absolute
 departures is at most sqrt(a b) times the root of the sum of their squares.) With the pilot alone an
 analyst errs by D, taking the columns for independent, or by s a b, the noise in z, whichever is
-less. A second round, of standard deviation t, leaves t a b. So
+less. A second round, of standard deviation t, leaves r a b, r = s t / sqrt(s^2 + t^2) that of the
+two together, and t a b c in a triple. So
 
-    gain of a pair = min(D, s a b) - t a b,
+    gain of a pair = min(D, s a b) - r a b,
     gain of a triple = second largest D of its pairs - t a b c:
 
 how three columns go together beyond their pairs isn't in the pilot, and is taken to be as strong as
@@ -88,14 +89,15 @@ def chosen_marginals(
         Largest number of cells of a triple.
     """
     before, after = (deviation(noise, scale) for scale in scales)
+    both = before * after / math.hypot(before, after)
     missed = {frozenset(pair): departure(z, before) for pair, z in released.items()}
 
     def gain(part: tuple[str, ...]) -> tuple[float, float]:
         size = size_of(part, cells)
         each = sorted(missed[frozenset(pair)] for pair in itertools.combinations(part, 2))
-        found = each[0] if len(part) == 2 else each[1]
-        known = min(found, before * size) if len(part) == 2 else found
-        return known - after * size, found
+        if len(part) == 2:
+            return min(each[0], before * size) - both * size, each[0]
+        return each[1] - after * size, each[1]
 
     parts = candidates(tuple(released), cells, most_cells)
     return tuple(sorted(parts, key=gain, reverse=True)[:number])

@@ -48,9 +48,9 @@ class TableSynthesizer(RecordSynthesizer):
     """Synthesize a whole table of many columns from noisy counts of its marginals.
 
     The release holds the noisy counts (`NoisyTableMechanism`), of all pairs of columns if nothing
-    else is asked for, so that the analyst has their exact law. `bdp.TableModel` infers the table from them:
-    its posterior has synthetic copies, and intervals of any function of the table that account for
-    the noise. The whole table's cells, which may be 10^60, are never held.
+    else is asked for, so that the analyst has their exact law. `bdp.TableModel` infers the table
+    from them: its posterior has synthetic copies, and intervals of any function of the table that
+    account for the noise. The whole table's cells, which may be 10^60, are never held.
 
     Parameters
     ----------

@@ -131,6 +131,18 @@ def test_what_cannot_be_measured_well_is_not_chosen():
     assert set(found) == {("a", "b"), ("a", "d")}
 
 
+def test_what_the_pilot_tells_well_is_not_chosen_before_what_its_noise_hides():
+    """And none is chosen for being small alone, though the second round has more noise."""
+    cells = {"a": 2, "b": 2, "c": 10, "d": 10, "e": 3, "f": 3}
+    told, hidden = np.array([[500, 0], [0, 500]]), np.diag(np.full(10, 100))
+    released = {("a", "b"): told, ("e", "f"): np.full((3, 3), 111), ("c", "d"): hidden}
+    for scales in ((20.0, 8.0), (5.0, 8.0)):
+        found = chosen_marginals(
+            released, cells, number=3, noise="gaussian", scales=scales, most_cells=9
+        )
+        assert found == (("c", "d"), ("a", "b"), ("e", "f"))
+
+
 @pytest.mark.parametrize("halved", [False, True])
 def test_no_transcript_of_two_rounds_costs_more_than_epsilon(halved):
     """All outputs within a window, the choice included: the largest ratio is e^epsilon, exactly.
