@@ -7,17 +7,16 @@ what is released is that of the noise alone, whatever is chosen.
 A pair that the pilot released as z, with a x b cells and noise of standard deviation s, departs
 from independence by an estimated
 
-    D = sqrt(a b S), S = max(0, sum of (z - e)^2 - (s^2 a b + n) (1 - 1/a) (1 - 1/b)),
+    D = sum of |z - e| - c sum of sqrt((s^2 + e) (1 - 1/a) (1 - 1/b)), c = sqrt(2 / pi),
 
-in records misplaced, where n is the total of z, e = z_i z_j / n by its row and column sums, and
-what is taken off is nearly what noise and sampling alone would show. (The sum of absolute
-departures is at most sqrt(a b) times the root of the sum of their squares.) With the pilot alone an
-analyst errs by D, taking the columns for independent, or by s a b, the noise in z, whichever is
-less. A second round, of standard deviation t, leaves r a b, r = s t / sqrt(s^2 + t^2) that of the
-two together, and t a b c in a triple. So
+records, within 0 and 2 n, where n is the total of z, e = z_i z_j / n by its row and column sums,
+and what is taken off is nearly what noise and sampling alone would show. With the pilot alone an
+analyst errs by D, taking the columns for independent, or by c s a b, the noise in z, whichever is
+less. A second round, of standard deviation t, leaves c r a b, r = s t / sqrt(s^2 + t^2) that of the
+two together, and in a triple, of k cells, c t k. So
 
-    gain of a pair = min(D, s a b) - r a b,
-    gain of a triple = second largest D of its pairs - t a b c:
+    gain of a pair = min(D, c s a b) - c r a b,
+    gain of a triple = second largest D of its pairs - c t k:
 
 how three columns go together beyond their pairs isn't in the pilot, and is taken to be as strong as
 the pairs are, of which it needs two. The marginals with the largest gains are chosen, among equal
@@ -38,6 +37,7 @@ from numpy.typing import NDArray
 from bayesdp.synthesis.workload import Marginals, size_of
 
 Pair = tuple[str, str]
+_MEAN = math.sqrt(2 / math.pi)  # of the absolute value of a standard normal number
 
 
 def candidates(pilot: Marginals, cells: Mapping[str, int], most_cells: int) -> Marginals:
@@ -96,8 +96,8 @@ def chosen_marginals(
         size = size_of(part, cells)
         each = sorted(missed[frozenset(pair)] for pair in itertools.combinations(part, 2))
         if len(part) == 2:
-            return min(each[0], before * size) - both * size, each[0]
-        return each[1] - after * size, each[1]
+            return min(each[0], _MEAN * before * size) - _MEAN * both * size, each[0]
+        return each[1] - _MEAN * after * size, each[1]
 
     parts = candidates(tuple(released), cells, most_cells)
     return tuple(sorted(parts, key=gain, reverse=True)[:number])
@@ -110,8 +110,9 @@ def departure(counts: NDArray[np.int64], deviation: float) -> float:
         return 0.0
     a, b = counts.shape
     expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / total
-    shown = (deviation**2 * a * b + total) * (1 - 1 / a) * (1 - 1 / b)
-    return math.sqrt(a * b * max(0.0, float(np.square(counts - expected).sum()) - shown))
+    variance = (deviation**2 + np.maximum(expected, 0)) * (1 - 1 / a) * (1 - 1 / b)
+    net = np.abs(counts - expected).sum() - _MEAN * np.sqrt(variance).sum()
+    return float(np.clip(net, 0, 2 * total))
 
 
 def deviation(noise: str, scale: float) -> float:

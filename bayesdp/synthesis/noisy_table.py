@@ -122,7 +122,7 @@ class TableSynthesizer(RecordSynthesizer):
     marginals: Sequence[Sequence[str]] | None = None
     most_cells: int = declared(check_at_least_one, default=10_000)
     chosen: int | None = declared(check_at_least_one, optional=True, default=None)
-    pilot: float = declared(check_share, default=0.5)
+    pilot: float = declared(check_share, default=0.8)
     copies: int = declared(check_at_least_one, default=1)
     neighbours: str = "add_remove"
 

@@ -60,7 +60,7 @@ def test_the_promise_is_that_of_both_rounds_whatever_is_chosen():
         release = made.release(people(200))
         assert release.guarantee == made.guarantee()
         assert len(release.mechanism.rounds[1].marginals) == 3
-    halves = bdp.TableSynthesizer(SCHEMA, chosen=5).mechanism(None, 1.0).rounds
+    halves = bdp.TableSynthesizer(SCHEMA, chosen=5, pilot=0.5).mechanism(None, 1.0).rounds
     assert [one.scale for one in halves] == pytest.approx([20.0, 10.0])  # 10 and 5 counts move
 
 
@@ -92,10 +92,13 @@ def test_planted_dependence_is_chosen():
 
 def test_a_departure_from_independence_is_net_of_noise():
     agree, apart = np.diag([60, 60]), np.full((2, 2), 30)
-    assert departure(agree, 0.0) == pytest.approx(math.sqrt(4 * (4 * 30**2 - 120 / 4)))
-    assert departure(agree, 10.0) == pytest.approx(math.sqrt(4 * (3600 - (400 + 120) / 4)))
+    mean = math.sqrt(2 / math.pi)
+    assert departure(agree, 0.0) == pytest.approx(120 - mean * 2 * math.sqrt(30))
+    assert departure(agree, 10.0) == pytest.approx(120 - mean * 2 * math.sqrt(130))
     assert departure(apart, 0.0) == departure(agree, 100.0) == 0
     assert departure(-agree, 1.0) == 0  # whose total is no number of records
+    noisy = np.array([[100, -100], [-100, 101]])
+    assert departure(noisy, 1.0) == 2  # of the one record that it has
     k = np.arange(-400, 401)
     for scale in (0.4, 3.0):
         law = np.exp(-np.abs(k) / scale)
@@ -104,17 +107,15 @@ def test_a_departure_from_independence_is_net_of_noise():
 
 
 def test_what_noise_and_sampling_show_is_not_taken_for_dependence():
-    """Of independent columns the estimate of S has mean 0, to a twentieth of what is taken off."""
+    """Of independent columns D would have mean 0, were it not cut off there."""
     rng, found = np.random.default_rng(4), []
-    for _ in range(2000):
+    off = 24 * math.sqrt(2 / math.pi * (400 + 250) * 0.625)
+    for _ in range(1000):
         counts = rng.multinomial(6000, np.full(24, 1 / 24)).reshape(4, 6)
-        noisy = counts + np.rint(rng.normal(0, 20.0, (4, 6)))
-        expected = np.outer(noisy.sum(axis=1), noisy.sum(axis=0)) / noisy.sum()
-        found.append(np.square(noisy - expected).sum())
-        assert departure(noisy.astype(int), 20.0) ** 2 == pytest.approx(
-            24 * max(0, found[-1] - (9600 + noisy.sum()) * 0.625)
-        )
-    assert np.mean(found) == pytest.approx(15600 * 0.625, rel=0.05)  # its standard error is 0.008
+        noisy = counts + np.rint(rng.normal(0, 20.0, (4, 6))).astype(int)
+        found.append(departure(noisy, 20.0))
+    # A normal number's mean above 0 is 0.4 of its standard deviation, 0.16 of what is taken off.
+    assert np.mean(found) / off == pytest.approx(0.4 * 0.16, abs=0.03)
 
 
 def test_what_cannot_be_measured_well_is_not_chosen():
@@ -134,7 +135,7 @@ def test_what_cannot_be_measured_well_is_not_chosen():
 def test_what_the_pilot_tells_well_is_not_chosen_before_what_its_noise_hides():
     """And none is chosen for being small alone, though the second round has more noise."""
     cells = {"a": 2, "b": 2, "c": 10, "d": 10, "e": 3, "f": 3}
-    told, hidden = np.array([[500, 0], [0, 500]]), np.diag(np.full(10, 100))
+    told, hidden = np.array([[500, 0], [0, 500]]), np.diag(np.full(10, 200))
     released = {("a", "b"): told, ("e", "f"): np.full((3, 3), 111), ("c", "d"): hidden}
     for scales in ((20.0, 8.0), (5.0, 8.0)):
         found = chosen_marginals(
