@@ -95,7 +95,7 @@ class TableSynthesizer(RecordSynthesizer):
     Notes
     -----
     A second round serves strong relations between columns of few cells, at the others' cost. Where
-    all pairs matter alike one round is as good or better, and so is the default. The mean total
+    all pairs matter alike one round is about as good or better, and is the default. The mean total
     variation between posterior mean and data, of all pairs and of the related ones (the strongest
     fifth, or within groups), at delta 1e-6, one seed, with a pilot of 0.8:
 
@@ -105,14 +105,15 @@ class TableSynthesizer(RecordSynthesizer):
     fair: 36 pairs, 6 chosen   0.3      .068       .063       .091          .071
     fair                       1        .029       .030       .037          .031
     fair                       3        .013       .013       .015          .014
-    adult: 91 pairs, 20        3        .045       .048       .077          .077
+    adult: 91 pairs, 20        1        .079       .081       .128          .127
+    adult                      3        .045       .048       .077          .077
     groups: 276 pairs, 24      1        .044       .045       .075          .050
     groups                     3        .022       .022       .031          .020
     =========================  =======  =========  =========  ============  ============
 
     They are statsmodels' fair; 10,000 records of adult, whose large pairs (age by hours) neither
     measures well; and 4,000 records of 24 columns in groups of three related ones. With a pilot of
-    0.5 related pairs gain more and all lose: .015 and .026 in the last row.
+    0.5 related pairs gain more and all lose: .016 and .026 in the last row.
 
     Examples
     --------
