@@ -16,6 +16,7 @@ from scipy import special
 
 from bayesdp.engines.pymc import sampling as pymc
 from bayesdp.engines.stan import sampling as stan
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.censored import synthetic_column
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.private_folder import sweep
@@ -106,10 +107,11 @@ def release_by_chains(
     points = chains.points(records, weights)
 
     @pymc.without_notices()
-    def draw() -> dict[None, list[Any]]:
+    def draw() -> dict[None, tuple[Mechanism, list[Any]]]:
         each = points()
         phi, lam = (np.array([point[name] for point in each]) for name in BetaLaw.parameters)
-        return {None: synthetic_column.draw(phi, lam, size, bounds)[:, :, None].tolist()}
+        drawn = synthetic_column.draw(phi, lam, size, bounds)[:, :, None].tolist()
+        return {None: (mechanism, drawn)}
 
     return pay_then_draw(
         {None: mechanism}, draw, copies=chains.copies, variable="record", ledger=ledger

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,14 +11,17 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta, keep
+from bayesdp.checks import check_at_least_one, check_delta, check_share, keep
 from bayesdp.core.fields import declared
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.cells import Axis
-from bayesdp.mechanisms.counts.marginals import counted_codes
-from bayesdp.mechanisms.counts.noisy_table import NoisyTableMechanism
+from bayesdp.mechanisms.counts.marginals import check_marginals, counted_codes
+from bayesdp.mechanisms.counts.noisy_table import NoisyTableMechanism, Round
 from bayesdp.privacy.guarantee import check_epsilon
+from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.private_folder import sweep
+from bayesdp.release import Release
 from bayesdp.release.manifest import Label
 from bayesdp.schema.columns import private_bins
 from bayesdp.schema.labelled import Boolean, Labels
@@ -26,8 +29,11 @@ from bayesdp.schema.plain import check_schema
 from bayesdp.schema.schema import Schema
 from bayesdp.schema.units import Person
 from bayesdp.synthesis.base import RecordSynthesizer
+from bayesdp.synthesis.marginal_choice import candidates, chosen_marginals
 from bayesdp.synthesis.parameters import by_value
+from bayesdp.synthesis.publish import pay_then_draw
 from bayesdp.synthesis.scan import Scan
+from bayesdp.synthesis.workload import Marginals, check_cells, marginals_of
 
 
 class Counted(NamedTuple):
@@ -41,10 +47,10 @@ class Counted(NamedTuple):
 class TableSynthesizer(RecordSynthesizer):
     """Synthesize a whole table of many columns from noisy counts of its marginals.
 
-    The release holds the noisy counts (`NoisyTableMechanism`), of all pairs of columns if no others
-    are named, so that the analyst has their exact law. `bdp.TableModel` infers the table from them:
-    its posterior has synthetic copies, and intervals of any function of the table that account for
-    the noise. The whole table's cells, which may be 10^60, are never held.
+    The release holds the noisy counts (`NoisyTableMechanism`), of all pairs of columns if nothing
+    else is asked for, so that the analyst has their exact law. `bdp.TableModel` infers the table
+    from them: its posterior has synthetic copies, and intervals of any function of the table that
+    account for the noise. The whole table's cells, which may be 10^60, are never held.
 
     Parameters
     ----------
@@ -60,9 +66,20 @@ class TableSynthesizer(RecordSynthesizer):
         Discrete Gaussian noise, whose scale grows with the square root of the number of marginals
         and which needs a delta; or discrete Laplace noise, whose scale grows with their number.
         Default: "gaussian" if there is a delta.
+    workload : sequence of str or sequence of str, optional
+        Planned analyses: formulas, "income ~ age + C(sex)", and lists of columns. All pairs of an
+        analysis's columns are counted, of a list of three the triple too, as an interaction needs,
+        and a column that none has by itself. Default: all pairs of columns.
     marginals : sequence of sequences of str, optional
-        Columns of each marginal, chosen without the data: all that the planned analyses relate to
-        one another. Default: all pairs of columns.
+        Columns of each marginal, in place of a workload's, chosen without the data.
+    most_cells : int
+        Largest number of cells of a marginal. A larger one that is asked for is refused.
+    chosen : int, optional
+        Number of marginals of a second round, which are chosen among the first round's pairs, and
+        triples of these, by its released counts. Default: there is one round.
+    pilot : float
+        Share of the budget that the first round takes where there are two, in (0, 1): of rho with
+        Gaussian noise, of epsilon with Laplace noise.
     copies : int
         Number of independent releases of the counts. One is enough for any number of synthetic
         tables.
@@ -75,6 +92,29 @@ class TableSynthesizer(RecordSynthesizer):
     InvalidInput
         If a parameter is out of its range, or cut points of the schema aren't chosen yet.
 
+    Notes
+    -----
+    A second round serves strong relations between columns of few cells, at the others' cost. Where
+    all pairs matter alike one round is about as good or better, and is the default. The mean total
+    variation between posterior mean and data, of all pairs and of the related ones (the strongest
+    fifth, or within groups), at delta 1e-6, one seed, with a pilot of 0.8:
+
+    =========================  =======  =========  =========  ============  ============
+    table                      epsilon  all, one   all, two   related, one  related, two
+    =========================  =======  =========  =========  ============  ============
+    fair: 36 pairs, 6 chosen   0.3      .068       .063       .091          .071
+    fair                       1        .029       .030       .037          .031
+    fair                       3        .013       .013       .015          .014
+    adult: 91 pairs, 20        1        .079       .081       .128          .127
+    adult                      3        .045       .048       .077          .077
+    groups: 276 pairs, 24      1        .044       .045       .075          .050
+    groups                     3        .022       .022       .031          .020
+    =========================  =======  =========  =========  ============  ============
+
+    They are statsmodels' fair; 10,000 records of adult, whose large pairs (age by hours) neither
+    measures well; and 4,000 records of 24 columns in groups of three related ones. With a pilot of
+    0.5 related pairs gain more and all lose: .016 and .026 in the last row.
+
     Examples
     --------
     >>> import bayesdp as bdp, pandas as pd
@@ -83,13 +123,29 @@ class TableSynthesizer(RecordSynthesizer):
     >>> release = made.release(pd.DataFrame({"smokes": [True, False], "age": [20, 18]}))
     >>> release.guarantee.epsilon, len(release.to_frames()[0])
     (1.0, 8)
+
+    Counted are the pairs that planned analyses relate, and then, more exactly, the two marginals
+    that these counts show to matter most:
+
+    >>> names = ["smokes", "drinks", "runs", "eats"]
+    >>> schema = bdp.Schema({name: {"type": "boolean"} for name in names})
+    >>> planned = ["smokes ~ drinks + runs", ["eats", "runs"]]
+    >>> made = bdp.TableSynthesizer(schema, epsilon=1.0, workload=planned, chosen=2)
+    >>> made.measured
+    (('smokes', 'drinks'), ('smokes', 'runs'), ('drinks', 'runs'), ('runs', 'eats'))
+    >>> [len(one.marginals) for one in made.mechanism(None, 1.0).rounds], made.guarantee().epsilon
+    ([4, 2], 1.0)
     """
 
     schema: str | Path | Mapping[str, Any] | Schema
     epsilon: float = declared(by_value(check_epsilon), default=1.0)
     delta: float = declared(by_value(check_delta), default=0.0)
     noise: str | None = None
+    workload: Sequence[str | Sequence[str]] | None = None
     marginals: Sequence[Sequence[str]] | None = None
+    most_cells: int = declared(check_at_least_one, default=10_000)
+    chosen: int | None = declared(check_at_least_one, optional=True, default=None)
+    pilot: float = declared(check_share, default=0.8)
     copies: int = declared(check_at_least_one, default=1)
     neighbours: str = "add_remove"
 
@@ -114,7 +170,25 @@ class TableSynthesizer(RecordSynthesizer):
             )
         if self.noise is None:
             keep(self, noise="gaussian" if self.delta else "laplace")
+        self._check_rounds()
         self.mechanism(1 if self.public_n else None, self.epsilon)  # whose checks are these
+
+    def _check_rounds(self) -> None:
+        if self.workload is not None and self.marginals is not None:
+            raise InvalidInput("workload and marginals are both given; give one of them")
+        check_cells(self.measured, self._schema.cells, self.most_cells)
+        if self.chosen is None:
+            return
+        if self.copies > 1:
+            raise InvalidInput(
+                f"copies is {self.copies}, but a second round (chosen) follows from one release of "
+                "the first; take copies=1, which is enough for any number of synthetic tables"
+            )
+        if (most := len(self._candidates)) < self.chosen:
+            raise InvalidInput(
+                f"chosen is {self.chosen}; there are {most} marginals to choose from, pairs of the "
+                "first round and triples of these: take fewer, or more pairs in the first round"
+            )
 
     @property
     def public_n(self) -> bool:
@@ -147,12 +221,130 @@ class TableSynthesizer(RecordSynthesizer):
         ]
 
     @property
-    def measured(self) -> tuple[tuple[str, ...], ...]:
-        """Columns of each marginal that is released."""
+    def measured(self) -> Marginals:
+        """Columns of each marginal that is released, in the first round if there are two."""
         if self.marginals is not None:
-            return tuple(map(tuple, self.marginals))
-        names = list(self._schema.columns)
-        return tuple(itertools.combinations(names, min(2, len(names))))
+            return check_marginals(self.marginals, self._schema.columns)
+        return marginals_of(self.workload, list(self._schema.columns))
+
+    @property
+    def _candidates(self) -> Marginals:
+        return candidates(self.measured, self._schema.cells, self.most_cells)
+
+    def release(
+        self,
+        data: Any,
+        *,
+        by: Any = None,
+        variable: str | None = None,
+        ledger: DatasetLedger | None = None,
+    ) -> Release:
+        """Count, pay and draw, in two rounds if a second is chosen from what the first releases.
+
+        Parameters
+        ----------
+        data : DataFrame, iterator of DataFrames, or Scan
+            The confidential records. A second round reads them again, so that an iterator, which
+            can be read once, won't do.
+        by : None
+            There are no groups.
+        variable : str, optional
+            Name of the table. Default: "table".
+        ledger : DatasetLedger, optional
+            The budget of these records. The data are checked first, then both rounds are charged
+            together, then the first is drawn. A charge is final, even if the second round fails.
+            The entry is written before the choice: in place of what will be chosen it has the first
+            so many candidates, whose promise is the same.
+
+        Returns
+        -------
+        Release
+
+        Raises
+        ------
+        InvalidInput
+            If the data can't be taken, or there is a ledger and the draws would be seeded: nothing
+            is spent or drawn then. Or if the data change between two rounds.
+        BudgetExceeded
+            If it costs more than is left in the ledger. Nothing is spent or drawn then.
+        """
+        if self.chosen is None:
+            return super().release(data, by=by, variable=variable, ledger=ledger)
+        if isinstance(data, Iterator):
+            raise InvalidInput(
+                "data is an iterator, which can be read once, and a second round (chosen) reads "
+                "it again; give a DataFrame, bdp.scan(files, columns), or chosen=None"
+            )
+        tally = self.tallies(data, by)[None]
+        (planned,) = self.mechanisms({None: self.known(tally)}).values()
+        pilot = _rounds(planned, slice(1))
+        counts = pilot.check_statistic(tally.counts)
+        sweep()
+
+        def draw() -> dict[None, tuple[NoisyTableMechanism, list[Any]]]:
+            first = pilot.draw(counts, 1)[0]
+            second = dataclasses.replace(
+                _rounds(planned, slice(1, None)),
+                rounds=(Round(self.choice(first), planned.rounds[1].scale),),
+            )
+            again = self._counted_again(data, second.marginals, tally.n)
+            output = np.concatenate([first, second.draw(again, 1)[0]])
+            made = dataclasses.replace(planned, rounds=pilot.rounds + second.rounds)
+            return {None: (made, [output.tolist()])}
+
+        return pay_then_draw(
+            {None: planned},
+            draw,
+            delta=self.delta,
+            variable=variable or str(self.variable),
+            ledger=ledger,
+        )
+
+    def choice(self, released: Any) -> Marginals:
+        """Choose the marginals of the second round by the counts that the first has released.
+
+        Parameters
+        ----------
+        released : array_like of int
+            Noisy counts of the first round's marginals, one after another.
+
+        Returns
+        -------
+        tuple of tuples of str
+            `chosen` pairs and triples, those with the largest gain by
+            `bayesdp.synthesis.marginal_choice`: a function of public parameters and these counts.
+
+        Raises
+        ------
+        InvalidInput
+            If there is one round, or these aren't such counts.
+        """
+        if self.chosen is None:
+            raise InvalidInput("chosen is None, so that there is no second round to choose")
+        cells = self._schema.cells
+        made = self.mechanism(1 if self.public_n else None, self.epsilon)
+        pilot = _rounds(made, slice(1))
+        counts = np.asarray(pilot.check_statistic(released))
+        return chosen_marginals(
+            {
+                pair: counts[part].reshape([cells[name] for name in pair])
+                for pair, part in zip(pilot.marginals, pilot.slices, strict=True)
+                if len(pair) == 2
+            },
+            cells,
+            number=self.chosen,
+            noise=made.noise,
+            scales=(made.rounds[0].scale, made.rounds[1].scale),
+            most_cells=self.most_cells,
+        )
+
+    def _counted_again(self, data: Any, marginals: Marginals, n: int) -> NDArray[np.int64]:
+        """Count the records in other marginals, as one round of these would."""
+        other = dataclasses.replace(self, marginals=marginals, workload=None, chosen=None)
+        tally = other.tallies(data)[None]
+        if tally.n != n:
+            raise InvalidInput("data changed between two rounds; a table must stay as it is")
+        return tally.counts
 
     def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Counted]:
         """Count all records, those of a person up to the limit."""
@@ -208,7 +400,8 @@ class TableSynthesizer(RecordSynthesizer):
             delta=self.delta,
             copies=self.copies,
             schema=self._schema,
-            marginals=[self.measured],
+            marginals=[self.measured, *([self._candidates[: self.chosen]] if self.chosen else [])],
+            shares=[self.pilot, 1 - self.pilot] if self.chosen else None,
             noise=noise,
             neighbours=check_neighbours(self.neighbours),
             n=known,
@@ -219,3 +412,8 @@ class TableSynthesizer(RecordSynthesizer):
         """The schema, which was read from its file or mapping when this was made."""
         made: Any = self.schema
         return made  # type: ignore[no-any-return]
+
+
+def _rounds(mechanism: NoisyTableMechanism, part: slice) -> NoisyTableMechanism:
+    """The mechanism of some of the rounds."""
+    return dataclasses.replace(mechanism, rounds=mechanism.rounds[part])

@@ -15,6 +15,7 @@ from bayesdp.core.fields import declared
 from bayesdp.engines.draws import Draws, import_arviz
 from bayesdp.engines.pymc.sampling import sample, without_notices
 from bayesdp.errors import EngineFailed, InvalidInput, quoted
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.censored.posterior import CensoredPosteriorMechanism
 from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.randomness import random_words
@@ -210,9 +211,9 @@ class PosteriorSynthesizer(Synthesizer):
         )
 
         @without_notices()
-        def draw() -> dict[None, list[Any]]:
+        def draw() -> dict[None, tuple[Mechanism, list[Any]]]:
             drawn = self._points(source) if points is None else points()
-            return {None: [predictor.draw(point) for point in drawn]}
+            return {None: (mechanism, [predictor.draw(point) for point in drawn])}
 
         return pay_then_draw(
             {None: mechanism}, draw, copies=self.copies, variable="record", ledger=ledger

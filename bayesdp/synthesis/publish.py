@@ -87,9 +87,9 @@ def publish_groups(
         for label, (mechanism, statistic) in parts.items()
     }
 
-    def draw() -> dict[Any, list[Any]]:
+    def draw() -> dict[Any, tuple[Mechanism, list[Any]]]:
         return {
-            label: list(mechanism.release(statistic, copies))
+            label: (mechanism, list(mechanism.release(statistic, copies)))
             for label, (mechanism, statistic) in checked.items()
         }
 
@@ -101,7 +101,7 @@ def publish_groups(
 
 def pay_then_draw(
     mechanisms: Mapping[Any, Mechanism],
-    draw: Callable[[], Mapping[Any, Sequence[Any]]],
+    draw: Callable[[], Mapping[Any, tuple[Mechanism, Sequence[Any]]]],
     *,
     by: str | None = None,
     copies: int = 1,
@@ -109,12 +109,14 @@ def pay_then_draw(
     variable: str = "value",
     ledger: DatasetLedger | None = None,
 ) -> Release:
-    """Release each label's outputs, which `draw` draws from checked data once they are paid for."""
+    """Pay for mechanisms, then draw each label's outputs from checked data, and release them.
+
+    `draw` returns the mechanisms with their outputs: those that were paid for, or with the same
+    promise, as where the marginals of a later round are chosen from what an earlier one drew.
+    """
     if ledger is not None:
         spend_first(ledger, list(mechanisms.values()), copies, delta)
-    drawn = draw()
-    parts = {label: (mechanism, drawn[label]) for label, mechanism in mechanisms.items()}
-    return Release.of_groups(parts, by=by, variable=variable, delta=delta, origin="bayesdp")
+    return Release.of_groups(draw(), by=by, variable=variable, delta=delta, origin="bayesdp")
 
 
 def spend_first(

@@ -44,10 +44,12 @@ TABLE, NODES = "people.csv", "ties.csv --nodes 1:7"
 # What is typed after `bayesdp synthesize`, and what Python makes of the same.
 CASES: dict[str, tuple[str, Callable[[], bdp.Release]]] = {
     "table": (
-        f"{TABLE} --schema people.toml --epsilon 2 --delta 1e-6",
-        lambda: bdp.TableSynthesizer(SCHEMA, epsilon=2.0, delta=1e-6).release(
-            PEOPLE[[*SCHEMA.columns]]
-        ),
+        f"{TABLE} --schema people.toml --epsilon 2 --delta 1e-6 --chosen 2 --pilot 0.3 --workload "
+        "\"['age ~ C(sex)', ['age', 'smokes', 'sex']]\"",
+        lambda: bdp.TableSynthesizer(
+            SCHEMA, epsilon=2.0, delta=1e-6, chosen=2, pilot=0.3,
+            workload=["age ~ C(sex)", ("age", "smokes", "sex")],
+        ).release(PEOPLE[[*SCHEMA.columns]]),
     ),
     "beta_binomial": (
         f"{TABLE} --column smokes --by sex --epsilon 2 --copies 2",

@@ -604,6 +604,9 @@ def _tables(call: Any) -> None:
     )
     call(synthesizer.release, pd.DataFrame({"a": [True, False, True], "b": [0, 1, 2]}))
     call(synthesizer.guarantee)
+    rounds = {"chosen": 1, "pilot": 0.25, "most_cells": 9}
+    chooser = call(bdp.TableSynthesizer, SCHEMA, epsilon=2.0, delta=1e-6, **rounds)
+    call(chooser.choice, [3, 9, 4, 7, 2, 8])
     posterior = call(model.fit, release, **FEW, warmup=5, thin=2, tables=4)
     call(posterior.synthetic, 3, seed=1)
     call(posterior.table, "b", seed=1)

@@ -19,7 +19,8 @@ from bayesdp.engines.draws import import_arviz
 from bayesdp.engines.latent_records import ABSENT
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.table.estimates import Estimates
-from bayesdp.inference.table.regression import FAMILIES, coefficients, columns_of, prepared
+from bayesdp.inference.table.regression import FAMILIES, coefficients, prepared
+from bayesdp.schema.formulas import columns_of
 from bayesdp.schema.schema import Schema
 
 if TYPE_CHECKING:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tokenize
 import warnings
-from collections.abc import Mapping, Sequence
-from io import StringIO
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -20,32 +18,6 @@ if TYPE_CHECKING:
 
 FAMILIES = ("linear", "logit", "poisson", "ordinal")
 _DEPENDENT = 1e-9  # of columns of length 1
-
-
-def columns_of(formula: str, known: Sequence[str]) -> list[str]:
-    """Find the table's columns in a formula, in its order.
-
-    Raises
-    ------
-    InvalidInput
-        If it isn't a formula with an outcome, or has none of the columns.
-    """
-    if not isinstance(formula, str) or formula.count("~") != 1:
-        raise InvalidInput(
-            f"formula is {quoted(formula)}; write it as 'outcome ~ predictor + C(predictor)'"
-        )
-    try:
-        tokens = list(tokenize.generate_tokens(StringIO(formula.replace("~", "+")).readline))
-    except (tokenize.TokenError, SyntaxError):
-        tokens = []
-    names = [token.string.strip("\"'") for token in tokens]
-    found = [name for name in dict.fromkeys(names) if name in known]
-    if not found or not any(name in formula.split("~")[0] for name in found):
-        raise InvalidInput(
-            f"formula is {quoted(formula)}; its outcome and predictors must be of the columns "
-            f"{', '.join(known)}: a name that isn't Python's is written Q('name')"
-        )
-    return found
 
 
 def prepared(columns: Mapping[str, Column], codes: pd.DataFrame) -> pd.DataFrame:

@@ -411,12 +411,14 @@ class NoisyTableMechanism(Mechanism):
     @property
     def _size(self) -> int:
         """Number of all marginals' counts."""
-        return sum(_size(part, self.schema.cells) for part in self.marginals)
+        cells = self.schema.cells
+        return sum(_size(part, cells) for part in self.marginals)
 
     @property
     def _noises(self) -> tuple[Any, ...]:
         """Noise of each round's counts."""
-        sizes = [sum(_size(p, self.schema.cells) for p in one.marginals) for one in self.rounds]
+        cells = self.schema.cells
+        sizes = [sum(_size(part, cells) for part in one.marginals) for one in self.rounds]
         return tuple(
             dataclasses.replace(part, dimension=size)
             for part, size in zip(self._moving(self.neighbours), sizes, strict=True)

@@ -214,7 +214,7 @@ def schema(r: Records) -> None:
 
 
 def whole_table(r: Records) -> None:
-    """From memory, where a person has several records, from a file in batches, and refused."""
+    """From memory, in two rounds, of persons, from a file in batches, and refused."""
     age = {"type": "real", "bounds": (20.0, 90.0), "bins": 5, "outside": "clamp"}
     sex = {"type": "category", "labels": ["f", "m"]}
     real = {"type": "real", "bounds": (300, 900), "bins": 4, "outside": "clamp"}
@@ -222,7 +222,7 @@ def whole_table(r: Records) -> None:
     columns = {"sex": sex, "age": age, "pressure": real, "note": note}
     frame = r.table.assign(id=r.real, note=[f"{v!r}" for v in r.unit])
     persons = bdp.Schema(columns, unit={"person": "id", "most": 1})
-    bdp.TableSynthesizer(persons, epsilon=1.0, delta=1e-6).release(frame)
+    bdp.TableSynthesizer(persons, epsilon=1.0, delta=1e-6, chosen=2).release(frame)
     path = Path(os.environ["CURATORS_OWN"]) / "table.csv"
     frame[[*columns]].to_csv(path, index=False)
     made = bdp.TableSynthesizer(bdp.Schema(columns), epsilon=1.0)

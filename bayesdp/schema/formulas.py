@@ -1,0 +1,65 @@
+"""Columns of a table that a formula relates, as a curator plans and an analyst fits it."""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import tokenize
+from collections.abc import Iterator, Sequence
+from io import StringIO
+
+from bayesdp.errors import InvalidInput, quoted
+
+_CONTRASTS = {"Treatment", "Sum", "Poly", "Diff", "Helmert"}
+"""Names that a formula may have without a bracket after them."""
+
+
+def columns_of(formula: str, known: Sequence[str], *, name: str = "formula") -> list[str]:
+    """Find the table's columns in a formula, in its order.
+
+    Parameters
+    ----------
+    formula : str
+        In statsmodels' notation: "income ~ age + C(sex) + Q('years at school')".
+    known : sequence of str
+        The table's columns.
+    name : str
+        Name of the argument, for the message.
+
+    Raises
+    ------
+    InvalidInput
+        If it isn't a formula with an outcome, or names anything but these columns.
+    """
+    if not isinstance(formula, str) or formula.count("~") != 1:
+        raise InvalidInput(
+            f"{name} is {quoted(formula)}; write it as 'outcome ~ predictor + C(predictor)'"
+        )
+    outcome, predictors = ([*_named(side, known)] for side in formula.split("~"))
+    found = [*dict.fromkeys(outcome + predictors)]
+    if not outcome or not set(found) <= set(known):
+        raise InvalidInput(
+            f"{name} is {quoted(formula)}; its outcome and predictors must be of the columns "
+            f"{', '.join(known)}: a name that isn't Python's is written Q('name')"
+        )
+    return found
+
+
+def _named(side: str, known: Sequence[str]) -> Iterator[str]:
+    """Yield the variables in one side of a formula: no functions, their options, or texts."""
+    try:
+        tokens = list(tokenize.generate_tokens(StringIO(side.strip()).readline))
+    except (tokenize.TokenError, SyntaxError):
+        yield side  # which is no column's name
+        return
+    texts = [token.string for token in tokens]
+    for k, token in enumerate(tokens):
+        after = texts[k + 1] if k + 1 < len(texts) else ""
+        if token.type == tokenize.STRING and texts[max(k - 2, 0) : k] == ["Q", "("]:
+            yield str(ast.literal_eval(token.string))
+        elif token.type != tokenize.NAME or texts[k - 1 : k] == ["."] or after == "=":
+            continue
+        elif token.string in known:
+            yield token.string
+        elif after not in ("(", ".") and not keyword.iskeyword(token.string):
+            yield from {token.string} - _CONTRASTS

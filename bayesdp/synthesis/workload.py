@@ -1,0 +1,82 @@
+"""Workloads: the analyses that are planned of a table, and the marginals that these need."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bayesdp.errors import InvalidInput, quoted
+from bayesdp.schema.formulas import columns_of
+
+Marginals = tuple[tuple[str, ...], ...]
+
+
+def marginals_of(workload: Any, columns: Sequence[str]) -> Marginals:
+    """Marginals that planned analyses need: what each relates, and all else column by column.
+
+    A formula and a list of columns relate all pairs of their columns; a list of three relates these
+    three too. A column that no analysis has is counted alone, so that the table is whole.
+
+    Parameters
+    ----------
+    workload : sequence of str or sequence of str, or None
+        Formulas and lists of columns; None relates all pairs.
+    columns : sequence of str
+        The table's columns.
+
+    Raises
+    ------
+    InvalidInput
+        If it isn't such a list, or names other columns.
+    """
+    place = {name: k for k, name in enumerate(columns)}
+    found: dict[tuple[str, ...], None] = {}
+    for given in [columns] if workload is None else _checked(workload):
+        names = _names(given, columns)
+        names = sorted(names, key=place.__getitem__)
+        found |= dict.fromkeys(itertools.combinations(names, min(2, len(names))))
+        if len(names) == 3 and not isinstance(given, str) and workload is not None:
+            found[tuple(names)] = None
+    alone = [name for name in columns if not any(name in part for part in found)]
+    return (*found, *((name,) for name in alone))
+
+
+def check_cells(marginals: Marginals, cells: Mapping[str, int], most: int) -> None:
+    """Raise InvalidInput if a marginal has too many cells; the message says what to do."""
+    for part in marginals:
+        if (size := size_of(part, cells)) > most:
+            raise InvalidInput(
+                f"the marginal of {' x '.join(map(quoted, part))} has {size:,} cells, and "
+                f"most_cells is {most:,}: give its columns fewer bins, merge labels, leave it out "
+                "by a workload or marginals without it, or allow more (most_cells)"
+            )
+
+
+def size_of(marginal: Sequence[str], cells: Mapping[str, int]) -> int:
+    """Number of cells of a marginal."""
+    return math.prod(cells[name] for name in marginal)
+
+
+def _checked(workload: Any) -> Sequence[Any]:
+    good = isinstance(workload, list | tuple) and workload
+    if not good or not all(isinstance(given, str | list | tuple) for given in workload):
+        raise InvalidInput(
+            f"workload is {quoted(workload)}; it must be a list of formulas and of lists of "
+            "columns, as ['income ~ age + C(sex)', ['age', 'school']]"
+        )
+    return list(workload)
+
+
+def _names(given: Any, columns: Sequence[str]) -> list[str]:
+    """Columns of one planned analysis."""
+    if isinstance(given, str):
+        return columns_of(given, columns, name="workload's formula")
+    known = set(columns)
+    if not given or not all(isinstance(name, str) and name in known for name in given):
+        raise InvalidInput(
+            f"workload has {quoted(given)} that isn't of columns; the columns are "
+            f"{', '.join(columns)}"
+        )
+    return list(dict.fromkeys(given))
