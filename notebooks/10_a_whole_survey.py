@@ -328,8 +328,8 @@ table.set_axis(["lower", "upper"], axis=1).round(3)
 # | files alone | estimates that have variances | each copy, then `bdp.combine(..., rule="rubin")` |
 # | a single file | to write and try out code | one copy, and no conclusion |
 #
-# The first three need no variances and use more tables than twenty, and `table` and `regression` warn
-# where they rest on the model alone. Copies say nothing.
+# The first three need no variances and use more tables than twenty, and `table` and `regression`
+# warn where they rest on the model alone. Copies say nothing.
 #
 # ## What rests on the model
 #
@@ -355,9 +355,9 @@ print(held(["rating", "religious", "affair"]))
 
 # %% [markdown]
 # Pairs determine triples well unless three columns conspire. If affairs went with poor marriages
-# among the religious, and with good ones among all others, pairs would hardly show it, and the model
-# would smooth it away. So measure the triple that you care about. Next, the pair that was left out,
-# of which the posterior warns before it answers:
+# among the religious, and with good ones among all others, pairs would hardly show it, and the
+# model would smooth it away. So measure the triple that you care about. Next, the pair that was
+# left out, of which the posterior warns before it answers:
 
 # %%
 with warnings.catch_warnings(record=True) as caught:
