@@ -167,8 +167,10 @@ class TableSummary:
         Pairs of columns that are in a marginal together.
     median : float or None
         Median of their `relative`.
+    alone : tuple of str
+        Columns that are in no marginal at all.
     unmeasured : tuple of pairs of str
-        Pairs of columns that are in none.
+        Pairs of all other columns that are in none.
     within : tuple of str
         Columns of numbers that are known up to their interval.
     classes : int
@@ -189,6 +191,7 @@ class TableSummary:
     worst: tuple[PairPrecision, ...]
     known: int
     median: float | None
+    alone: tuple[str, ...]
     unmeasured: tuple[tuple[str, str], ...]
     within: tuple[str, ...]
     classes: int
@@ -239,6 +242,7 @@ def summarize_table(
     columns = _one_way(posterior, problem, level, references.get("share"))
     every = [one.sampling for each in columns for one in each.shares]
     together, apart = _pairs_of(schema, posterior.measured)
+    alone = tuple(n for n in schema.columns if not any(n in part for part in posterior.measured))
     drawn, worst = _pairs(posterior, together, level)
     return TableSummary(
         variable=release.variable,
@@ -254,7 +258,8 @@ def summarize_table(
         worst=worst[:_LISTED],
         known=len(together),
         median=float(np.median([one.relative for one in worst])) if worst else None,
-        unmeasured=apart,
+        alone=alone,
+        unmeasured=tuple(pair for pair in apart if not set(pair) & set(alone)),
         within=tuple(name for name, column in schema.columns.items() if _is_cut(column)),
         classes=int(attribute(idata, "classes")),
         misfit=float(posterior.sample_stats["misfit"].mean()),
@@ -433,9 +438,9 @@ def _counted(posterior: Any, pair: tuple[str, str], pairs: int) -> NDArray[np.fl
 
 def _dependence(counts: NDArray[np.float64]) -> float:
     """Mutual information of the columns of a table."""
-    joint = counts / counts.sum()
+    joint = counts / max(counts.sum(), 1)
     apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
-    there = joint > 0
+    there = joint > 0  # nowhere, if all tables are empty
     return float(np.sum(joint[there] * np.log(joint[there] / apart[there])))
 
 
