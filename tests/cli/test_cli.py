@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 import bayesdp as bdp
+from bayesdp.evaluation.analysis import shipped_analyses
 from bayesdp.mechanisms import randomness
 
 
@@ -350,6 +351,7 @@ def test_demo_has_the_whole_table_too(bayesdp, place, monkeypatch):
     (place / "whole.toml").write_text(WHOLE)
     (place / "one.toml").write_text(ONE)
     commands = importlib.import_module("bayesdp.cli.demo")
+    assert {commands.ANSWER, commands.TABLE} <= set(shipped_analyses())
     monkeypatch.setattr(commands, "ANSWER", "one.toml")
     monkeypatch.setattr(commands, "TABLE", "whole.toml")
     status, out, _ = bayesdp("demo --out d")

@@ -1,5 +1,6 @@
 """The report on a whole table: its numbers, its words, and that it has nothing confidential."""
 
+import json
 import re
 import warnings
 from itertools import pairwise
@@ -203,6 +204,18 @@ def test_the_page_says_what_it_shows(page, idata, release, reference, tmp_path):
     )
     assert text == render_table(again)
     assert "Reference" not in render_table(summarize_table(idata, release))
+
+
+def test_columns_that_no_marginal_has_are_named(idata, release):
+    other = idata.copy()
+    other.attrs = {**idata.attrs, "measured": json.dumps([["age", "smokes"]])}
+    seen = words(render_table(summarize_table(other, release)))
+    assert "All of <b>school, wards, which no released marginal has" in seen
+    assert "No released marginal has these columns together" not in seen
+    other.attrs["measured"] = json.dumps([[name] for name in SCHEMA.columns])
+    summary = summarize_table(bdp.models.TablePosterior.of(other), release)
+    assert (summary.known, summary.alone, len(summary.unmeasured)) == (0, (), 6)
+    assert "Pairs of columns" not in words(render_table(summary))
 
 
 def test_a_good_fit_is_not_doubted(idata, release):
