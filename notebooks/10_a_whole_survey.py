@@ -115,11 +115,11 @@ print(schema.cells, "-", f"{np.prod([*schema.cells.values()]):,} cells in all")
 
 # %%
 ledger = bdp.Ledger.open("sqlite:///budget.db")
-account = ledger.create("fair-1974", epsilon=3.0, delta=1e-5, neighbours="add_remove")
+account = ledger.create("fair-1974", epsilon=2.0, delta=1e-5, neighbours="add_remove")
 pairs = [
     pair for pair in itertools.combinations(schema.columns, 2) if pair != ("children", "religious")
 ]
-synthesizer = bdp.TableSynthesizer(schema, epsilon=2.0, delta=1e-6, marginals=pairs)
+synthesizer = bdp.TableSynthesizer(schema, epsilon=1.0, delta=1e-6, marginals=pairs)
 print(synthesizer.guarantee())
 
 release = synthesizer.release(survey, ledger=account)
@@ -173,35 +173,35 @@ people = posterior.table(["rating", "affair"], seed=1)
 
 
 def by_rating(estimates):
-    """Share with an affair among those who rate their marriage so, draw by draw."""
+    """Share with an affair by the rating, 1 and 2 taken together, draw by draw."""
     draws = estimates.draws.reshape(len(estimates.draws), 5, 2)
+    draws = np.concatenate([draws[:, :2].sum(axis=1, keepdims=True), draws[:, 2:]], axis=1)
     return draws[..., 1] / draws.sum(axis=-1)
 
 
+ratings = ["1 or 2, poor", "3", "4", "5, very good"]
 rows = {
-    "in the survey": survey.groupby("rating")["affair"].mean(),
-    "in the population": population.groupby("rating")["affair"].mean(),
+    f"in the {name}": frame.groupby(frame["rating"].clip(lower=2))["affair"].mean().to_numpy()
+    for name, frame in (("survey", survey), ("population", population))
 }
 for name, estimates in (("data", data), ("population", people)):
     low, high = np.quantile(by_rating(estimates), [0.025, 0.975], axis=0)
-    rows[f"{name}, 95%"] = pd.Series(
-        [f"{a:.2f} to {b:.2f}" for a, b in zip(low, high, strict=True)], index=range(1, 6)
-    )
-pd.DataFrame(rows).round(3)
+    rows[f"{name}, 95%"] = [f"{a:.2f} to {b:.2f}" for a, b in zip(low, high, strict=True)]
+pd.DataFrame(rows, index=pd.Index(ratings, name="rating")).round(3)
 
 # %% tags=["drawing"]
-figure, axis = plt.subplots(figsize=(6.5, 2.8), layout="constrained")
+figure, axis = plt.subplots(figsize=(6.5, 2.6), layout="constrained")
 for shift, estimates, colour, name, true in (
     (0, data, blue, "confidential records", rows["in the survey"]),
     (0.3, people, orange, "population", rows["in the population"]),
 ):
     low, high = np.quantile(by_rating(estimates), [0.025, 0.975], axis=0)
-    at = np.arange(5) + shift
+    at = np.arange(len(ratings)) + shift
     axis.hlines(at, low, high, color=colour, lw=2.5, label=f"{name}, 95%")
     axis.plot(true, at, "|", color=ink, ms=11, mew=1.8, label="true" if shift else None)
 axis.set(
-    yticks=np.arange(5) + 0.15,
-    yticklabels=["1, very poor", "2", "3", "4", "5, very good"],
+    yticks=np.arange(len(ratings)) + 0.15,
+    yticklabels=ratings,
     xlabel="share with an affair",
     ylabel="rating of the marriage",
     xlim=(0, 1),
@@ -211,9 +211,9 @@ axis.legend(frameon=False, loc="lower right")
 plt.show()
 
 # %% [markdown]
-# Each interval has its own truth, the survey's or the population's. Few women rate their marriage
-# 1, and of them the release says little. Where there are many, noise of the same size hardly
-# matters: the blue interval nearly closes, and what is left of the orange one is sampling error.
+# Each interval has its own truth, the survey's or the population's. Noise has one size, so that it
+# matters most where few women are. Hardly any rate their marriage 1, and with this much noise a
+# release can hardly say whether there are any at all: so 1 and 2 are taken together.
 #
 # ## A regression
 #
@@ -223,7 +223,7 @@ plt.show()
 
 # %%
 formula = "affair ~ rating + age + C(religious)"
-logit = posterior.regression(formula, family="logit", draws=60, seed=1)
+logit = posterior.regression(formula, family="logit", draws=100, seed=1)
 as_numbers = {"affair": float}
 true = smf.logit(formula, population.astype(as_numbers)).fit(disp=False)
 there = smf.logit(formula, survey.astype(as_numbers)).fit(disp=False)
@@ -270,9 +270,8 @@ costs = {
 pd.DataFrame(costs).round(2)
 
 # %% [markdown]
-# Noise makes the posterior's intervals longer, and that the model smooths makes them a little
-# shorter, as it draws small groups towards the others. The naive ones are shorter still: one table
-# knows nothing of the noise. They look as good as the survey's own, but lie wherever that one draw
+# The posterior's are longer, by what the noise costs. The naive ones aren't: one table knows
+# nothing of the noise. They look as good as the survey's own, but lie wherever that one draw
 # happened to fall.
 #
 # Odds ratios, medians, differences of groups: `estimate` takes any function of a DataFrame that
@@ -286,7 +285,7 @@ def gap(table):
     return {"gap": table.loc[none, "affair"].mean() - table.loc[~none, "affair"].mean()}
 
 
-estimated = posterior.estimate(gap, draws=60, seed=1)
+estimated = posterior.estimate(gap, draws=100, seed=1)
 print(f"in the population: {gap(population)['gap']:.3f}")
 estimated.interval(0.95).round(3)
 
@@ -306,7 +305,7 @@ combined = bdp.combine(
     [fit.cov_params().loc["rating", "rating"] for fit in fits],
     rule="rubin",
 )
-direct = posterior.regression("affair ~ rating", family="logit", draws=60, seed=1).interval(0.95)
+direct = posterior.regression("affair ~ rating", family="logit", draws=100, seed=1).interval(0.95)
 answers = {
     "20 copies, combined": combined.interval(0.95),
     "posterior.regression": direct.loc["rating", ["lower", "upper"]],
@@ -373,7 +372,7 @@ print(caught[-1].message)
 #
 # ```sh
 # bayesdp schema template survey.csv --out survey.toml      # and fill it in
-# bayesdp synthesize survey.csv --schema survey.toml --epsilon 2 --delta 1e-6 --out release/
+# bayesdp synthesize survey.csv --schema survey.toml --epsilon 1 --delta 1e-6 --out release/
 # bayesdp fit release/ --out posterior.nc
 # bayesdp report posterior.nc release/ --out report/
 # bayesdp estimate posterior.nc "affair ~ rating + age" --family logit
