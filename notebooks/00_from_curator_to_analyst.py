@@ -307,3 +307,4 @@ pd.Series(widths, name="average width of the 95% interval").rename_axis("copies"
 # * Where the interval is too long for the question, that is the finding: ask for another release,
 #   of fewer copies, of coarser groups or at a larger `epsilon`.
 # * Promises about the same people add up. Let a ledger do the sum.
+# * For a whole table, and analyses that nobody has planned yet, see *A whole survey*.

@@ -107,7 +107,7 @@ def test_an_installed_wheel_runs_the_demo(wheel, tmp_path):
     (site / "dependencies.pth").write_text(f"{here}\n{sysconfig.get_path('platlib')}\n")
     where = run_there(python, tmp_path, "-c", "import bayesdp, pymc; print(bayesdp.__file__)")
     assert where.startswith(str(site))
-    out = run_there(python, tmp_path, "-m", "bayesdp", "demo")
+    out = run_there(python, tmp_path, "-m", "bayesdp", "demo", "--no-table")
     assert f"report: {tmp_path / 'demo' / 'report' / 'index.html'}" in out
     assert (tmp_path / "demo" / "report" / "index.html").stat().st_size > 10_000
     assert (tmp_path / "demo" / "release" / "manifest.json").is_file()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,8 @@ def run_analysis(name: str, out: Path, force: bool, fit: Mapping[str, Any] | Non
         result = run(name, out, force=force, fit=fit, progress=step)
     if result.combined is not None:
         _print_combined(result)
-    elif result.model.family == "binomial":
-        _print_comparison(result)
     else:
-        _print_posterior(result)
+        _PRINTERS.get(result.model.family, _print_posterior)(result)
     typer.echo(f"report: {(result.folder / REPORT / 'index.html').resolve()}")
 
 
@@ -118,3 +116,39 @@ def _print_posterior(result: Any) -> None:
     print_table(table)
     if len(rows) > _SHOWN:
         typer.echo(f"and {len(rows) - _SHOWN:,} more, in the report")
+
+
+def _print_whole_table(result: Any) -> None:
+    """Print what was released of a whole table, and what can be asked; the report has the rest."""
+    from bayesdp.evaluation.analysis import POSTERIOR
+    from bayesdp.report.whole_table import summarize_table
+
+    release = result.release
+    summary = summarize_table(result.idata, release, reference=result.reference)
+    counts = sum(each.counts for each in summary.measured)
+    marginals = sum(len(each.marginals) for each in summary.measured)
+    typer.echo(f"{release.variable}: {release.guarantee}")
+    typer.echo(
+        f"{counts:,} noisy counts of {marginals:,} marginal{'' if marginals == 1 else 's'} of "
+        f"{len(summary.columns)} columns; the whole table has {summary.cells:,} cells"
+    )
+    if summary.has_reference:
+        shares = [one for column in summary.columns for one in column.shares]
+        held = sum(one.low <= float(one.reference or 0) <= one.high for one in shares)
+        typer.echo(
+            f"The data are public: {held} of the {len(shares)} shares of columns' cells are in "
+            "their 95% intervals."
+        )
+    typer.echo(f"verdict: {result.idata.attrs['verdict']}")
+    first, second = [*(column.name for column in summary.columns), ""][:2]
+    typer.echo(
+        f"ask it more: bayesdp estimate {result.folder / POSTERIOR} --table {first}"
+        + (f",{second}" if second else "")
+    )
+
+
+_PRINTERS: Mapping[str, Callable[[Any], None]] = {
+    "binomial": _print_comparison,
+    "table": _print_whole_table,
+}
+"""What is printed of families that have a way of their own."""

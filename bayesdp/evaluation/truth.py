@@ -23,6 +23,7 @@ from bayesdp.inference.graphs.beta_model import NetworkBetaModel
 from bayesdp.inference.graphs.ergm import ERGMModel
 from bayesdp.inference.regression.linear import LinearRegressionModel
 from bayesdp.inference.regression.logistic import LogisticRegressionModel
+from bayesdp.inference.table.model import TableModel
 from bayesdp.networks.beta_model import fit_beta_model
 from bayesdp.networks.formula import statistics
 from bayesdp.networks.maximum_likelihood import fit_mle
@@ -149,6 +150,17 @@ def _propensities(
         return {}
     degrees = np.bincount(network.edges.ravel(), minlength=network.n)
     return {"beta": np.asarray(fit_beta_model(degrees, prior=model.prior).coef)}
+
+
+@truth.register
+def _cells(model: TableModel, data: Any, by: Any, release: Any, posterior: Any) -> Numbers:
+    schema = model.schema_of(release)
+    codes = schema.coded(schema.limited(data))
+    shares = [
+        np.bincount(codes[name], minlength=cells) / len(codes)
+        for name, cells in schema.cells.items()
+    ]
+    return {"share": np.concatenate(shares), "n": np.asarray(float(len(codes)))}
 
 
 def _groups(data: Any, by: Any, release: Any) -> Iterator[Any]:

@@ -19,6 +19,8 @@ from bayesdp.inference.conflict import Noise, warn_of_conflict
 
 INDEPENDENT = ("exact",)
 HAMILTONIAN = ("pymc", "stan", "hmc")
+NO_PROBLEM = "no problem found"
+"""What a verdict on chains begins with where they have none."""
 _HIGH = 0.5  # an acceptance rate that looks good
 _TINY = 0.01  # of the draws
 
@@ -61,7 +63,7 @@ def verdict_on(drawn: Draws, noises: Iterable[Noise] = ()) -> str:
             stacklevel=4,
         )
     doubts += [conflict] if conflict else []
-    return "; ".join(doubts) or "no problem found: R-hat and ESS are as they should be"
+    return "; ".join(doubts) or f"{NO_PROBLEM}: R-hat and ESS are as they should be"
 
 
 def _stuck(drawn: Draws, each: list[Sampling]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from bayesdp.report.any_family import PosteriorSummary, Variable, summarize_post
 from bayesdp.report.axis import Axis, axis_over
 from bayesdp.report.inputs import attribute, check_fit
 from bayesdp.report.summary import Density, Estimate, Group, Summary, summarize
+from bayesdp.report.whole_table import OneWay, Share, TableSummary, summarize_table
 from bayesdp.storage import check_target, whole_folder
 
 if TYPE_CHECKING:
@@ -103,15 +104,33 @@ def write_report(
     target = Path(folder)
     check_target(target, PAGE, force=force)
     check_fit(idata, release)
-    exact = any(is_exact(part.mechanism) for part in release.parts)  # there are no copies to show
-    if attribute(idata, "family") == "binomial" and not exact:
-        page = render(summarize(idata, release, level=level, reference=reference), title=title)
-    else:
-        numbers = summarize_posterior(idata, release, level=level, naive=naive, reference=reference)
-        page = render_posterior(numbers, title=title)
+    page_of: Callable[..., str] = _PAGES.get(attribute(idata, "family"), _any_page)
+    page = page_of(idata, release, title, level=level, naive=naive, reference=reference)
     with whole_folder(target, PAGE, force=force) as work:
         (work / PAGE).write_text(page, encoding="utf-8")
     return target / PAGE
+
+
+def _any_page(idata: Any, release: Release, title: str | None, **given: Any) -> str:
+    return render_posterior(summarize_posterior(idata, release, **given), title=title)
+
+
+def _binomial_page(
+    idata: Any, release: Release, title: str | None, *, naive: Any, **given: Any
+) -> str:
+    if any(is_exact(part.mechanism) for part in release.parts):  # there are no copies to show
+        return _any_page(idata, release, title, naive=naive, **given)
+    return render(summarize(idata, release, **given), title=title)
+
+
+def _table_page(
+    idata: Any, release: Release, title: str | None, *, naive: Any, **given: Any
+) -> str:
+    return render_table(summarize_table(idata, release, **given), title=title)
+
+
+_PAGES: Mapping[str, Callable[..., str]] = {"binomial": _binomial_page, "table": _table_page}
+"""Pages of families that have one of their own."""
 
 
 def render(summary: Summary, *, title: str | None = None) -> str:
@@ -148,6 +167,17 @@ def render_posterior(summary: PosteriorSummary, *, title: str | None = None) -> 
         mechanisms=sorted({MECHANISMS.get(name, name) for name in summary.mechanisms}),
         many=MANY_NUMBERS,
         axis_of=_axis_of_variable,
+    )
+
+
+def render_table(summary: TableSummary, *, title: str | None = None) -> str:
+    """Render the report on a whole table, as text."""
+    return render_page(
+        "whole_table.html",
+        s=summary,
+        title=title or _title(summary),
+        axis_of=_axis_of_column,
+        said=_said_of_share,
     )
 
 
@@ -222,7 +252,7 @@ def shipped_text(name: str) -> str:
     return resources.files("bayesdp.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _title(summary: Summary | PosteriorSummary) -> str:
+def _title(summary: Summary | PosteriorSummary | TableSummary) -> str:
     return f"{summary.variable} by {summary.by}" if summary.by else summary.variable
 
 
@@ -256,6 +286,27 @@ def _axis_of_variable(variable: Variable) -> Axis:
     ends = [x for row in shown for x in (row.low, row.high, *(row.naive or ())[1:])]
     known = [row.reference for row in shown if row.reference is not None]
     return axis_over([*ends, *known], proportions=False)
+
+
+def _axis_of_column(column: OneWay) -> Axis:
+    ends = [x for one in column.shares for x in (one.high, one.outer[1])]
+    others = [x for one in column.shares for x in (one.released, one.reference) if x is not None]
+    return axis_over([0.0, *ends, *others])
+
+
+def _said_of_share(share: Share, level: str) -> str:
+    """Write one sentence with all numbers of a share's chart, for readers who don't see it."""
+    low, high = share.outer
+    parts = [
+        f"{share.label}: {percent(share.mean)}",
+        f"{level} from {percent(share.low)} to {percent(share.high)} in the table",
+        f"from {percent(low)} to {percent(high)} in the population",
+    ]
+    if share.released is not None:
+        parts.append(f"released: {percent(share.released)}")
+    if share.reference is not None:
+        parts.append(f"reference: {percent(share.reference)}")
+    return "; ".join(parts)
 
 
 def _curve(density: Density, which: str, axis: Axis) -> str:

@@ -1,6 +1,7 @@
 """The command line, as a curator and an analyst type it."""
 
 import functools
+import importlib
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pandas as pd
 import pytest
 
 import bayesdp as bdp
+from bayesdp.evaluation.analysis import shipped_analyses
 from bayesdp.mechanisms import randomness
 
 
@@ -290,7 +292,7 @@ def test_version_and_help(bayesdp):
 
 def test_demo(bayesdp, place):
     """The main job on a real survey, and a report at the end."""
-    status, out, _ = bayesdp("demo --out d")
+    status, out, _ = bayesdp("demo --out d --no-table")
     assert status == 0
     assert "very poor" in out
     assert out.strip().endswith("index.html")
@@ -301,6 +303,69 @@ def test_demo(bayesdp, place):
     assert az.from_netcdf("d/posterior.nc").attrs["release"] == release.fingerprint
     assert (place / "d" / "report" / "index.html").is_file()
     assert bayesdp("demo --out d")[0] == 2
+
+
+WHOLE = """
+title = "a table"
+[data]
+source = "data.csv"
+columns = ["region", "answer"]
+public = true
+[synthesizer]
+name = "table"
+epsilon = 2.0
+[synthesizer.schema.columns]
+region = { type = "category", labels = ["east", "north"] }
+answer = { type = "category", labels = ["yes", "no"] }
+[model]
+family = "table"
+classes = 4
+[fit]
+draws = 20
+warmup = 20
+chains = 2
+thin = 1
+tables = 20
+seed = 1
+"""
+
+ONE = """
+title = "t"
+[data]
+source = "data.csv"
+column = "voted"
+[synthesizer]
+name = "beta_binomial"
+epsilon = 1.0
+[model]
+family = "binomial"
+[fit]
+draws = 100
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
+def test_demo_has_the_whole_table_too(bayesdp, place, monkeypatch):
+    """Here with two columns and few draws, inside the folder of the single answer."""
+    (place / "whole.toml").write_text(WHOLE)
+    (place / "one.toml").write_text(ONE)
+    commands = importlib.import_module("bayesdp.cli.demo")
+    assert {commands.ANSWER, commands.TABLE} <= set(shipped_analyses())
+    monkeypatch.setattr(commands, "ANSWER", "one.toml")
+    monkeypatch.setattr(commands, "TABLE", "whole.toml")
+    status, out, _ = bayesdp("demo --out d")
+    assert status == 0
+    one, table = re.findall(r"^report: (.+)$", out, re.MULTILINE)
+    assert Path(one) == (place / "d" / "report" / "index.html").resolve()
+    assert Path(table) == (place / "d" / "table" / "report" / "index.html").resolve()
+    assert out.strip().endswith("index.html")
+    assert "4 noisy counts of 1 marginal of 2 columns; the whole table has 4 cells" in out
+    assert re.search(r"^The data are public: \d of the 4 shares", out, re.MULTILINE)
+    (command,) = re.findall(r"^ask it more: bayesdp (.+)$", out, re.MULTILINE)
+    assert "north" in bayesdp(command)[1]
+    assert bayesdp("demo --out d --no-table --force")[0] == 0
+    assert not (place / "d" / "table").exists()
 
 
 ZERO = """

@@ -69,7 +69,16 @@ MAY_IMPORT = {
         "evaluation",
         "networks",
     },
-    "report": {"core", "privacy", "mechanisms", "release", "engines", "inference", "evaluation"},
+    "report": {
+        "core",
+        "privacy",
+        "mechanisms",
+        "release",
+        "schema",
+        "engines",
+        "inference",
+        "evaluation",
+    },
 }
 TOP = {
     *("checks", "declared_files", "errors", "lazy", "private_folder", "progress", "renamed"),

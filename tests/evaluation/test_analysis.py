@@ -18,6 +18,7 @@ from bayesdp.evaluation.analysis import (
     run_analysis,
 )
 from bayesdp.evaluation.declarations import MODELS, SYNTHESIZERS, model_of, release_of
+from bayesdp.evaluation.truth import truth as public_truth
 from bayesdp.resources import shipped
 from tests.conftest import require_pystan
 
@@ -461,3 +462,59 @@ def test_models_are_declared(family, parameters, message):
         return
     with pytest.raises(bdp.errors.InvalidInput, match=message):
         model_of(family, parameters)
+
+
+TABLE = """
+title = "a table"
+[data]
+source = "people.csv"
+columns = ["age", "smokes"]
+public = true
+[synthesizer]
+name = "table"
+epsilon = 5.0
+[synthesizer.schema.columns]
+age = { type = "integer", bounds = [18, 90], bins = [18, 40, 90] }
+smokes = { type = "category", labels = ["no", "yes"], missing = true }
+[model]
+family = "table"
+[fit]
+draws = 40
+warmup = 20
+chains = 2
+thin = 1
+tables = 10
+seed = 1
+"""
+
+
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
+def test_a_whole_table_has_the_shares_of_public_data_beside_it(tmp_path: Path):
+    rng = np.random.default_rng(4)
+    people = pd.DataFrame(
+        {"age": rng.integers(18, 91, 200), "smokes": rng.choice(["no", "yes", None], 200)}
+    )
+    people.to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "t.toml").write_text(TABLE)
+    with bdp.reproducible(4):
+        result = run_analysis(str(tmp_path / "t.toml"), tmp_path / "out")
+    old, no = np.mean(people["age"] >= 40), np.mean(people["smokes"] == "no")
+    yes = np.mean(people["smokes"] == "yes")
+    expected = [1 - old, old, no, yes, 1 - no - yes]
+    np.testing.assert_allclose(result.reference["share"], expected)
+    assert result.reference["n"] == 200
+    page = (tmp_path / "out" / "report" / "index.html").read_text()
+    assert "<h1>a table</h1>" in page
+    assert "Reference: what the public benchmark data say" in page
+
+
+def test_what_public_data_say_of_persons_is_of_the_records_that_were_used():
+    schema = {
+        "columns": {"smokes": {"type": "boolean"}},
+        "unit": {"person": "id", "most": 1},
+    }
+    people = pd.DataFrame({"id": ["a", "b", "b", "b"], "smokes": [False, True, True, True]})
+    release = bdp.TableSynthesizer(schema, epsilon=1.0).release(people)
+    found = public_truth(bdp.TableModel(), people, None, release, None)
+    assert found["share"].tolist() == [0.5, 0.5]
+    assert found["n"] == 2
