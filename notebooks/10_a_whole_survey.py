@@ -355,10 +355,8 @@ print(held(["rating", "religious", "affair"]))
 # %% [markdown]
 # Pairs determine triples well unless three columns conspire. If affairs went with poor marriages
 # among the religious, and with good ones among all others, pairs would hardly show it, and the
-# model would smooth it away. So measure the triple that you care about. And where noise leaves open
-# how strong a relation is, the model prefers a weaker one: slopes are drawn a little towards 0, the
-# more the less was released. Next, the pair that was left out, of which the posterior warns before
-# it answers:
+# model would smooth it away. So measure the triple that you care about. Next, the pair that was
+# left out, of which the posterior warns before it answers:
 
 # %%
 with warnings.catch_warnings(record=True) as caught:
