@@ -176,6 +176,32 @@ def sample(
     return Tables(records, *[*parts, off, rho])
 
 
+def cells_of(records: NDArray[Any], levels: Sequence[int], columns: Sequence[int]) -> Floats:
+    """Count the records of tables in the cells of some columns.
+
+    Parameters
+    ----------
+    records : ndarray of uint16, shape (chains, tables, most records, d)
+    levels : sequence of int
+        Numbers of levels of the columns.
+    columns : sequence of int
+
+    Returns
+    -------
+    ndarray, shape (chains, tables, cells)
+        Of at most 100 cells, evenly spaced among all.
+    """
+    sizes = [levels[k] for k in columns]
+    size = math.prod(sizes)
+    chosen = np.unique(np.linspace(0, size - 1, 100).astype(np.int64))
+    counts = np.empty((*records.shape[:2], chosen.size))
+    for place in np.ndindex(records.shape[:2]):
+        table = records[place][records[place][:, 0] != ABSENT].astype(np.int64)
+        cells = np.ravel_multi_index([table[:, k] for k in columns], sizes)
+        counts[place] = np.bincount(cells, minlength=size)[chosen]
+    return counts
+
+
 def _chain(
     problem: Problem,
     layout: Layout,

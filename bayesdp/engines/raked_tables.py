@@ -1,11 +1,10 @@
 r"""Raking of latent tables, by which what was released speaks against a model's prior.
 
-A latent class model shrinks associations towards none, by far more than noise does where that is
-wide: of a regression's slope that the released counts show at five times the noise's standard
-deviation, a third is gone, and intervals cover a third of the time. So each table T that a chain
-keeps is weighed anew. Let M w be the marginals of T whose record i has weight w_i, v the noise's
-variances, and z* the released counts with fresh noise of the mechanism's law added. The weights
-minimize
+A latent class model shrinks associations towards none where noise is wide. In simulations of 3,000
+records and four columns at epsilon 1, a fifth of a slope was gone and its 95% intervals covered it
+in a third of the replicates. So each table T that a chain keeps is weighed anew. Let M w be the
+marginals of T whose record i has weight w_i, v the noise's variances, and z* the released counts
+with fresh noise of the mechanism's law added. The weights minimize
 
     sum over counts (M w - z*)^2 / (2 v) + rho sum_i (w_i log w_i - w_i + 1).
 
@@ -15,13 +14,13 @@ another (randomize, then optimize: Bardsley, Solonen, Haario and Laine 2014), bu
 table of positive weights has. With rho = 1 it is the distance by which a survey is raked to known
 totals (Deville and Sarndal 1992), and gives the latent records as much to say as real ones.
 
-rho is 0.02 where that does no harm: enough for cells that noise drowns, too little to pull at what
+rho is 0.01 where that does no harm: enough for cells that noise drowns, too little to pull at what
 was measured. Where most cells are nearly empty, as in wide tables, so small a rho would follow the
 noise: it would multiply record i's weight by the exponential of about the sum over i's cells, of
-count c, of noise / (rho v + c). So rho is the least, from 0.02 on, at which the root mean square of
-that sum over the records is 0.5,
+count c, of noise / (rho v + c). So rho is the least, from 0.01 on, at which the root mean square of
+that sum over the records is 1,
 
-    sum over cells of c v / (rho v + c)^2 <= n / 4.
+    sum over cells of c v / (rho v + c)^2 <= n.
 
 A cell of c records is pulled to the model's by the share rho v / (rho v + c). The weights are
 exp(-sum of the record's cells' multipliers / rho), so that dependence beyond the marginals stays as
@@ -53,9 +52,9 @@ from bayesdp.kernels.table.raking import LARGEST, Marginals, tilt
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-LEAST_RHO = 0.02
+LEAST_RHO = 0.01
 """Least weight of a latent record beside a real one."""
-_NOISE = 0.5
+_NOISE = 1.0
 """Standard deviation of a log weight that noise alone may make."""
 _RUNS = 10
 """Most runs of a column's levels."""
@@ -185,6 +184,14 @@ def raked(records: NDArray[np.uint16], raking: Raking, rng: np.random.Generator)
     off = math.inf if weights.max() >= math.exp(LARGEST) else _off(slope, variances)
     total = math.floor(weights.sum() + rng.random()) if raking.n is None else raking.n
     return Raked(records[_systematic(weights, total, rng)], off, rho)
+
+
+def beside_noise(levels: Sequence[int], noisy: Sequence[Noisy]) -> float:
+    """Mean of the number of records in a record's cells, in standard deviations of their noise."""
+    raking = raking_of(levels, noisy, None)
+    seen = np.concatenate([raking.pooled(one, one.counts) for one in noisy])
+    counts = np.maximum(seen, 1e-9)
+    return float(np.average(counts / np.sqrt(raking.variances), weights=counts))
 
 
 def unfinished(off: Floats) -> bool:

@@ -149,6 +149,8 @@ class Model:
     """The dimension of `pointwise`, where a group has parts that are independent given it."""
     derived: ClassVar[frozenset[str]] = frozenset()
     """Variables that are functions of the others, which the verdict leaves out."""
+    apart: ClassVar[frozenset[str]] = frozenset()
+    """Draws of the engine that aren't among the posterior's variables."""
 
     def __post_init__(self) -> None:
         check_declared(self)
@@ -448,15 +450,20 @@ class Model:
         """Coordinates and dimensions of the variables, for `inference_data`."""
         return {}
 
+    def judged(self, run: Run, drawn: Draws) -> Mapping[str, Any]:
+        """Draws that the verdict is on: by default of all variables but those of others."""
+        return {name: v for name, v in drawn.posterior.items() if name not in self.derived}
+
     def result(self, run: Run, drawn: Draws, noises: Sequence[Noise] = ()) -> az.InferenceData:
         """Make an InferenceData of the draws, with a verdict on them."""
         about = {"family": self.family, **self.about(run, drawn)}
         about |= run.told
-        judged = {name: v for name, v in drawn.posterior.items() if name not in self.derived}
-        verdict = verdict_on(dataclasses.replace(drawn, posterior=judged), noises)
+        verdict = verdict_on(dataclasses.replace(drawn, posterior=self.judged(run, drawn)), noises)
         about["verdict"] = f"{_NAIVE}{verdict}" if run.engine == NAIVE else verdict
         releases = releases_of(run.release)
         labels = self.labels(run, drawn)
+        shown = {name: v for name, v in drawn.posterior.items() if name not in self.apart}
+        drawn = dataclasses.replace(drawn, posterior=shown)
         return inference_data(drawn, *releases, reason=run.reason, model=about, **labels)
 
     def _sizes(self, draws: Any, chains: Any, warmup: Any, seed: Any) -> dict[str, Any]:

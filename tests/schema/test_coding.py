@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayesdp as bdp
+from bayesdp.schema.labelled import _EMPTY
 from tests.schema.example import CUTS, schema
 
 InvalidInput = bdp.errors.InvalidInput
@@ -39,6 +40,7 @@ def columns(draw):
     made = {"type": kind, "missing": draw(st.booleans()), "public": draw(st.booleans())}
     if kind in ("category", "ordered"):
         labels = draw(LABELS)
+        made["missing"] = made["missing"] and not _EMPTY & set(labels)  # as files write them
         other = draw(st.sampled_from([None, *labels]))
         return made | {"labels": labels} | ({} if other is None else {"other": other})
     if kind == "boolean":

@@ -133,43 +133,40 @@ def trend(rng, n):
     return pd.DataFrame({"age": age, "income": income, "college": college})
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "replicates"),
-    [
-        (0.5, 10),
-        pytest.param(0.3, 60, marks=pytest.mark.calibrate),
-        pytest.param(1.0, 60, marks=pytest.mark.calibrate),
-        pytest.param(3.0, 60, marks=pytest.mark.calibrate),
-    ],
-)
-def test_coefficients_are_those_of_the_population(epsilon, replicates):
-    """Wide noise pulls no slope towards 0; a prior that has its say does, by a fifth or more.
-
-    Slopes over replicates have the population's mean, within 5 standard errors, and with 60 of
-    them intervals of 95% cover it 95% of the time.
-    """
-    formula = "income ~ age + college"
+def slopes(epsilon, replicates, rake=True):
+    """Posterior means of the slope by age, whether its intervals cover the truth, and the truth."""
     big = trend(np.random.default_rng(1), 300_000)
     cells = TREND.coded(big)
     middles = {name: TREND.columns[name].middles[cells[name]] for name in ("age", "income")}
     design = np.column_stack([np.ones(len(big)), middles["age"], big["college"]])
     true = np.linalg.lstsq(design, middles["income"], rcond=None)[0][1]
-    slopes, covered, shrunk = [], [], []
+    found = []
     for seed in range(replicates):
         codes = TREND.coded(trend(np.random.default_rng(100 + seed), 1500))
         release = measured(TREND, codes, epsilon, "gaussian", seed)
-        run = {"draws": 50, "warmup": 80, "chains": 1, "thin": 1, "tables": 40, "seed": seed}
-        found = bdp.TableModel().fit(release, **run).regression(formula, seed=seed)
-        row = found.interval().loc["age"]
-        slopes.append(row["mean"])
-        covered.append(row["lower"] <= true <= row["upper"])
-        if replicates == 10:
-            prior = bdp.TableModel(rake=False).fit(release, **run)
-            shrunk.append(prior.regression(formula, seed=seed).mean["age"])
-    error = np.std(slopes, ddof=1) / math.sqrt(replicates)
-    assert abs(np.mean(slopes) - true) < 5 * error
-    if replicates == 10:
-        assert np.mean(shrunk) < 0.8 * true
-        assert np.mean(shrunk) < np.mean(slopes) - 3 * error
-    else:
-        assert np.mean(covered) > 0.95 - 5 * math.sqrt(0.95 * 0.05 / replicates)
+        run = {"draws": 60, "warmup": 80, "chains": 1, "thin": 1, "tables": 60, "seed": seed}
+        posterior = bdp.TableModel(rake=rake).fit(release, **run)
+        row = posterior.regression("income ~ age + college", seed=seed).interval().loc["age"]
+        found.append((row["mean"], row["lower"] <= true <= row["upper"]))
+    means, covered = np.array(found).T
+    return means, covered, true
+
+
+@pytest.mark.filterwarnings("ignore:.*cells have .* times as many records")
+def test_raking_gives_a_slope_back_what_the_prior_took():
+    """At epsilon 1 half of what was lost at least, over 8 replicates of the same records."""
+    with_it, _, true = slopes(1.0, 8)
+    without, _, _ = slopes(1.0, 8, rake=False)
+    assert np.mean(without) < 0.85 * true
+    assert true - np.mean(with_it) < (true - np.mean(without)) / 2
+
+
+@pytest.mark.calibrate
+@pytest.mark.parametrize("epsilon", [1.0, 2.0, 5.0])
+def test_intervals_cover_a_slope(epsilon):
+    """Intervals of 95% from 60 tables, in 60 replicates.
+
+    Quantiles of so few cover 93%; 46 of 60 or fewer then have a probability of 1e-6.
+    """
+    _, covered, _ = slopes(epsilon, 60)
+    assert np.sum(covered) > 46

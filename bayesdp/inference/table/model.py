@@ -22,7 +22,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -32,8 +32,8 @@ from bayesdp.core.fields import declared
 from bayesdp.core.views import MeasuredTableView, View, view_of
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.latent_classes import Noisy
-from bayesdp.engines.latent_records import ABSENT, Problem, Tables, sample, watched
-from bayesdp.engines.raked_tables import unfinished
+from bayesdp.engines.latent_records import ABSENT, Problem, Tables, cells_of, sample, watched
+from bayesdp.engines.raked_tables import beside_noise, unfinished
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Option, Run
 from bayesdp.inference.readers import instead
@@ -50,8 +50,10 @@ RECORDS = "records"
 """Name of the latent tables among an engine's draws."""
 _LEVELS_A_CHAIN, _THINNEST = 6e7, 20
 """Levels of records that a chain draws where `thin` isn't given, at half a microsecond each."""
-_CELLS_A_CHAIN, _FEWEST, _USUAL = 2e8, 25, 100
+_CELLS_A_CHAIN, _FEWEST, _USUAL = 3e8, 25, 150
 """Cells of records in all tables that a chain rakes where `tables` isn't given, some 60 times."""
+_NOISY = 6.0
+"""Records in a record's cells beside the noise's standard deviation, below which slopes shrink."""
 _FAR = 4.0  # standard deviations of the mean square of as many normals
 _A_COLUMN, _LEAST, _MOST = 4, 12, 60
 """Classes for each column, and the least and the most of them, where none are asked for."""
@@ -81,12 +83,14 @@ class TableModel(Model):
     The model reads one or several releases of `bdp.TableSynthesizer`, of the same records, without
     groups. `fit` returns a `TablePosterior`: an InferenceData with the shares of each column's
     cells in the latent table ("share", with the dimension "level"), and the number of records where
-    that is confidential ("n"); in sample_stats, counts of up to 500 measured cells, by which the
-    chains are judged too ("count"), and the a and b above ("concentration"); and, in the group
-    "tables", the latent tables themselves, raked, from which everything else is computed. `fit` has
-    two options: `thin`, the number of sweeps over all records for each draw, by default as many as
-    take a chain half a minute or so, from 1 to 20; and `tables`, the number of whole tables that
-    each chain keeps, by default from 25 for many records and marginals to 100.
+    that is confidential ("n"); in sample_stats, counts of up to 500 measured cells ("count"), and
+    the a and b above ("concentration"); and, in the group
+    "tables", the latent tables themselves, raked, from which everything else is computed, and by
+    whose measured counts the verdict is reached; where chains differ in what no marginal has, its
+    estimates warn. `fit` has two options: `thin`, the number of sweeps over
+    all records for each draw, by default as many as take a chain half a minute or so, from 1 to 20;
+    and `tables`, the number of whole tables that each chain keeps, by default from 25 for many
+    records and marginals to 150.
 
     Examples
     --------
@@ -114,7 +118,7 @@ class TableModel(Model):
         "thin": (None, check_at_least_one),
         "tables": (None, check_at_least_one),
     }
-    derived: ClassVar[frozenset[str]] = frozenset({"concentration"})
+    apart: ClassVar[frozenset[str]] = frozenset({RECORDS})
     told: ClassVar[tuple[str, ...]] = ()
 
     def read(self, release: Releases) -> Problem:
@@ -219,17 +223,22 @@ class TableModel(Model):
             "measured": json.dumps(list(measured)),
         }
 
+    def judged(self, run: Run, drawn: Draws) -> dict[str, Any]:
+        """Measured counts in the latent tables, but those of cells that are as large in all."""
+        records, levels = drawn.posterior[RECORDS], run.read.levels
+        measured = dict.fromkeys(one.columns for one in run.read.noisy)
+        counts = np.concatenate([cells_of(records, levels, each) for each in measured], axis=-1)
+        return {"count": counts[..., np.ptp(counts, axis=(0, 1)) > 0]}
+
     def result(self, run: Run, drawn: Draws, noises: Any = ()) -> TablePosterior:
         """Make a TablePosterior of the draws, with a verdict on them."""
         from bayesdp.inference.table.posterior import TablePosterior
 
-        posterior = dict(drawn.posterior)
-        records = posterior.pop(RECORDS)
-        idata = super().result(run, replace(drawn, posterior=posterior), noises)
+        idata = super().result(run, drawn, noises)
         for name in _STATISTICS:
             idata.sample_stats[name] = idata.posterior[name]
         idata.posterior = idata.posterior.drop_vars([*_STATISTICS, "cell", "concentrated"])
-        return TablePosterior.of(idata, records)
+        return TablePosterior.of(idata, drawn.posterior[RECORDS])
 
     def schema_of(self, release: Releases) -> Any:
         """The schema of a release."""
@@ -271,6 +280,13 @@ def _doubts(problem: Problem, drawn: Tables) -> Iterator[str]:
         yield (
             f"{problem.classes} classes don't follow what was released: they leave noise whose "
             f"mean square is {misfit:.2f} times what the mechanism adds; take more (classes)"
+        )
+    beside = beside_noise(problem.levels, problem.noisy) if problem.rake else math.inf
+    if beside < _NOISY:
+        yield (
+            f"a record's cells have {beside:.1f} times as many records as the noise's standard "
+            f"deviation, and below {_NOISY:g} intervals of slopes are drawn to 0 and cover too "
+            "seldom: measure fewer marginals (workload), give columns fewer bins, or spend more"
         )
     if unfinished(drawn.off):
         yield (

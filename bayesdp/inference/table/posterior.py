@@ -31,6 +31,8 @@ az = import_arviz()
 
 TARGETS = ("population", "data")
 _GROUP = "tables"
+_APART, _FEW = 1.1, 5
+"""R-hat that tells chains apart, but for chance, and the fewest draws of a chain to tell by."""
 _MOST_COUNTS = 10**8
 """Counts of one table's cells in all latent tables."""
 
@@ -173,6 +175,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         naive = np.repeat(counts[:1], len(counts), axis=0)
         if population:
             counts, naive = (_resampled(each, rng) for each in (counts, naive))
+        self._warn_of_chains(counts)
         labels = [list(self.schema.columns[name].names) for name in names]
         index = pd.MultiIndex.from_product(labels, names=names)
         return Estimates(
@@ -307,6 +310,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         naive = [drawn(tables[0]) for _ in tables] if resampled else each[:1]
         names = each[0].index
         right, wrong = (np.array([_aligned(one, names) for one in part]) for part in (each, naive))
+        self._warn_of_chains(right)
         return Estimates(right, wrong, names, target)
 
     @property
@@ -323,8 +327,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             raise InvalidInput(
                 f"copies is {count}; there are {len(flat)} latent tables: fit with more (tables)"
             )
-        chosen = np.linspace(0, len(flat) - 1, count or len(flat)).round().astype(int)
-        for place in chosen:
+        for place in self._chosen(count or len(flat)):
             table = flat[place][flat[place][:, 0] != ABSENT]
             if peopled and not len(table):
                 raise InvalidInput(
@@ -332,6 +335,40 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
                     "at all, which says nothing of a population; ask for target='data'"
                 )
             yield table
+
+    def _chosen(self, count: int) -> NDArray[np.int64]:
+        """Places of so many latent tables, evenly spaced over the chains."""
+        return np.linspace(0, self._kept - 1, count).round().astype(np.int64)
+
+    def _warn_of_chains(self, draws: NDArray[np.float64]) -> None:
+        """Warn if chains differ in a number by more than its spread, shape (tables, numbers).
+
+        Counts that were measured are the same in all chains soon; combinations that no marginal
+        has rest on the classes that each chain is at.
+        """
+        chain = self._chosen(len(draws)) // int(self[_GROUP]["records"].sizes["table"])
+        sizes = np.bincount(chain)
+        if len(sizes) < 2 or sizes.min() < _FEW:
+            return
+        each = np.stack([draws[chain == k][: sizes.min()] for k in range(len(sizes))])
+        within, between = (
+            each.var(axis=1, ddof=1).mean(axis=0),
+            each.mean(axis=1).var(axis=0, ddof=1),
+        )
+        moving = within > 0
+        if not np.any(moving):
+            return
+        rhat = np.sqrt(1 - 1 / sizes.min() + between[moving] / within[moving])
+        apart = rhat > _APART + 2 / sizes.min()
+        if np.any(apart):
+            warnings.warn(
+                f"the chains differ in {np.count_nonzero(apart)} of {draws.shape[1]} numbers "
+                f"(R-hat up to {rhat.max():.2f}): what no released marginal has rests on the "
+                "latent classes, and these on where a chain began. Intervals are rough: release "
+                "these columns together (marginals), or fit with more draws",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def _frame(self, table: NDArray[Any]) -> pd.DataFrame:
         """Codes of a latent table as a DataFrame."""

@@ -118,6 +118,25 @@ def test_watched_counts_are_those_of_the_tables():
         assert last[cells == f"age[30, 60):{label}"][0] == both.sum()
 
 
+def test_chains_that_differ_in_an_estimate_are_told():
+    """All records of one chain are moved to another school, as if it had begun elsewhere."""
+    idata = fitted()
+    records = idata.tables["records"].to_numpy().copy()
+    place = NAMES.index("school")
+    moved = records[0, ..., place]
+    moved[moved == 1] = 2
+    parted = bdp.models.TablePosterior.of(idata, records)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        parted.table("sex", seed=1)
+    for ask in (
+        lambda: parted.table("school", seed=1),
+        lambda: parted.estimate(lambda table: np.mean(table["school"] == "some"), draws=40, seed=1),
+    ):
+        with pytest.warns(UserWarning, match=r"chains differ in \d of \d numbers \(R-hat up to"):
+            ask()
+
+
 def test_no_latent_table_breaks_a_rule():
     records = fitted().tables["records"].to_numpy().reshape(-1, 4)
     records = records[records[:, 0] != ABSENT]
