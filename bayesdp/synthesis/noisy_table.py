@@ -96,8 +96,9 @@ class TableSynthesizer(RecordSynthesizer):
     -----
     A second round serves strong relations between columns of few cells, at the others' cost. Where
     all pairs matter alike one round is about as good or better, and is the default. The mean total
-    variation between posterior mean and data, of all pairs and of the related ones (the strongest
-    fifth, or within groups), at delta 1e-6, one seed, with a pilot of 0.8:
+    variation between data and posterior mean (of `TableModel(rake=False)`), of all pairs and of the
+    related ones (the strongest fifth, or within groups), at delta 1e-6, one seed, with a pilot of
+    0.8:
 
     =========================  =======  =========  =========  ============  ============
     table                      epsilon  all, one   all, two   related, one  related, two
