@@ -1,8 +1,8 @@
 r"""Raking of latent tables, by which what was released speaks against a model's prior.
 
 A latent class model shrinks associations towards none where noise is wide. In simulations of 3,000
-records and four columns at epsilon 1, a fifth of a slope was gone and its 95% intervals covered it
-in a third of the replicates. So each table T that a chain keeps is weighed anew. Let M w be the
+records and four columns at epsilon 1, a quarter of a slope was gone and its 95% intervals covered
+it in a third of the replicates. So each table T that a chain keeps is weighed anew. Let M w be the
 marginals of T whose record i has weight w_i, v the noise's variances, and z* the released counts
 with fresh noise of the mechanism's law added. The weights minimize
 
