@@ -51,6 +51,12 @@ class Noisy(NamedTuple):
         """Factor in the exponent of the noise's law."""
         return 0.5 / self.scale**2 if self.gaussian else 1 / self.scale
 
+    def margin(self, column: int) -> Floats:
+        """Counts of one of its columns, which are summed over the others."""
+        return np.asarray(
+            self.counts.sum(axis=tuple(t for t, k in enumerate(self.columns) if k != column))
+        )
+
     @property
     def variance(self) -> float:
         """Variance of the noise: of Laplace's 2 q / (1 - q)^2, q = exp(-1 / t)."""
@@ -156,10 +162,8 @@ def _own_logits(levels: Sequence[int], seen: Sequence[Noisy]) -> Floats:
         total = np.full(size, 0.5)
         for one in seen:
             if k in one.columns:
-                place = one.columns.index(k)
-                rest = tuple(t for t in range(one.counts.ndim) if t != place)
                 cells = one.counts.size / size
-                total += np.maximum(one.counts.sum(axis=rest), 0.5) / (1 + one.variance * cells)
+                total += np.maximum(one.margin(k), 0.5) / (1 + one.variance * cells)
         made.append(np.log(total / total.sum()))
     return np.concatenate(made)
 

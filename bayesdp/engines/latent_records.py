@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from bayesdp.engines.latent_classes import Mode, Noisy, fitted_mode
-from bayesdp.engines.raked_tables import Raked, raked, raking_of
+from bayesdp.engines.raked_tables import Raked, Raking, raked, raking_of
 from bayesdp.errors import EngineFailed
 from bayesdp.kernels.table.records import CHUNK, Layout, State, draw_spread, sweep
 from bayesdp.progress import Step, bar
@@ -100,8 +100,6 @@ class Tables(NamedTuple):
         Share of batches that were accepted.
     off : ndarray, shape (chains, tables)
         How far each table's raking is from its end (`Raked.off`); 0 where none is raked.
-    rho : ndarray, shape (chains, tables)
-        Weight of a latent record beside a real one in it; infinite where none is raked.
     """
 
     records: NDArray[np.uint16]
@@ -113,7 +111,6 @@ class Tables(NamedTuple):
     misfit: Floats
     acceptance: Floats
     off: Floats
-    rho: Floats
 
 
 ABSENT = np.iinfo(np.uint16).max
@@ -158,11 +155,12 @@ def sample(
     """
     children = np.random.SeedSequence(seed).spawn(chains)
     layout = layout_of(problem)
+    raking = raking_of(problem.levels, problem.noisy, problem.n) if problem.rake else None
     kept = {round(t) for t in np.linspace(draws, 0, min(tables, draws), endpoint=False)}
     pool = ThreadPoolExecutor(min(chains, os.cpu_count() or 1))
     steps = chains * (warmup + draws * thin)
     with threadpool_limits(1), bar(progress, steps) as step, pool:  # BLAS: a chain has a core
-        given = (warmup, draws, thin, kept, step)
+        given = (raking, warmup, draws, thin, kept, step)
         run = list(pool.map(lambda seed: _chain(problem, layout, seed, *given), children))
     longest = max(len(table.records) for each, _ in run for table in each)
     shape = (chains, len(kept), longest, len(problem.levels))
@@ -172,8 +170,7 @@ def sample(
             records[c, t, : len(table.records)] = table.records
     parts = [np.stack(each) for each in zip(*(parts for _, parts in run), strict=True)]
     off = np.array([[table.off for table in each] for each, _ in run])
-    rho = np.array([[table.rho for table in each] for each, _ in run])
-    return Tables(records, *[*parts, off, rho])
+    return Tables(records, *[*parts, off])
 
 
 def cells_of(records: NDArray[Any], levels: Sequence[int], columns: Sequence[int]) -> Floats:
@@ -206,6 +203,7 @@ def _chain(
     problem: Problem,
     layout: Layout,
     seed: np.random.SeedSequence,
+    raking: Raking | None,
     warmup: int,
     draws: int,
     thin: int,
@@ -221,7 +219,6 @@ def _chain(
     ends = _ends([one.counts.size for one in problem.noisy])
     counts = np.concatenate([one.counts.ravel() for one in problem.noisy])
     places, cells = _whole_copies(problem, layout), watched(problem)
-    raking = raking_of(problem.levels, problem.noisy, problem.n)
     tables, told = [], []
     proposed = accepted = 0
     for t in range(1, warmup + draws * thin + 1):
@@ -239,7 +236,7 @@ def _chain(
         proposed = accepted = 0
         if past // thin in kept:
             table = Raked(state.records[:n].copy(), 0.0, math.inf)
-            if problem.rake:
+            if raking is not None:
                 table = raked(table.records, raking, fresh)
             tables.append(table)
     return tables, [np.array(each) for each in zip(*told, strict=True)]

@@ -206,8 +206,7 @@ def _firsts(column: int, levels: int, noisy: Sequence[Noisy]) -> Integers:
     seen = np.full(levels, 1e-9)  # all alike where nothing is seen
     for one in noisy:
         if column in one.columns:
-            others = tuple(t for t, other in enumerate(one.columns) if other != column)
-            seen += np.maximum(one.counts.sum(axis=others), 0) / one.variance
+            seen += np.maximum(one.margin(column), 0) / one.variance
     middles = (np.cumsum(seen) - seen / 2) / seen.sum()
     return np.unique(np.floor(middles * _RUNS), return_index=True)[1].astype(np.int64)
 

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.engines.convergence import Sampling
-from bayesdp.engines.latent_classes import Noisy
 from bayesdp.engines.latent_records import ABSENT, Problem
 from bayesdp.engines.mixture import check_level
 from bayesdp.inference.table.model import TableModel
@@ -370,16 +369,11 @@ def _released(problem: Problem, place: int) -> NDArray[np.float64] | None:
     counts, precisions = [], []
     for one in problem.noisy:
         if place in one.columns:
-            counts.append(_summed(one, place))
+            counts.append(one.margin(place))
             precisions.append(problem.levels[place] / (one.variance * one.counts.size))
     if not counts:
         return None
     return np.asarray(np.average(counts, axis=0, weights=precisions) / problem.size())
-
-
-def _summed(one: Noisy, place: int) -> NDArray[np.float64]:
-    others = tuple(k for k, column in enumerate(one.columns) if column != place)
-    return np.asarray(one.counts.sum(axis=others))
 
 
 # Two columns at a time.
