@@ -8,7 +8,7 @@ holds laws up to constants where it says so, and nothing confidential.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -502,11 +502,15 @@ class MeasuredTableView(View):
         Number of cells of each column, by name, in the schema's order.
     measured : tuple of Measured
         The marginals, in the order of an output's numbers.
+    pool : mapping of str to ndarray of int
+        The pool of each cell, of the columns that marginals of several columns count by pools of
+        neighbouring cells; a marginal of one column counts its cells.
     """
 
     schema: Any
     axes: Mapping[str, int]
     measured: tuple[Measured, ...]
+    pool: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

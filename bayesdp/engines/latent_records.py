@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +48,9 @@ class Problem:
         Number of latent classes.
     rake : bool
         Whether the tables that are kept are raked (`bayesdp.engines.raked_tables`).
+    pool : mapping of int to ndarray of int
+        The pool of each level, from 0, neighbours together, of the columns whose levels are pooled:
+        a marginal of such a column alone counts its levels, any other their pools.
     """
 
     levels: tuple[int, ...]
@@ -56,6 +59,28 @@ class Problem:
     rules: Sequence[dict[int, NDArray[np.bool_]]]
     classes: int
     rake: bool = False
+    pool: dict[int, Integers] = field(default_factory=dict)
+
+    def pools_of(self, column: int) -> Integers:
+        """The pool of each of a column's levels: itself, where none are pooled."""
+        return self.pool.get(column, np.arange(self.levels[column]))
+
+    @property
+    def pools(self) -> tuple[int, ...]:
+        """Numbers of pools of the columns."""
+        return tuple(
+            1 + int(self.pool[j][-1]) if j in self.pool else size
+            for j, size in enumerate(self.levels)
+        )
+
+    def pooled(self, records: NDArray[Any]) -> NDArray[Any]:
+        """The pools of records' levels, shape (..., d)."""
+        if not self.pool:
+            return records
+        made = records.copy()
+        for j, pool in self.pool.items():
+            made[..., j] = np.append(pool, np.full(ABSENT + 1 - pool.size, ABSENT))[records[..., j]]
+        return made
 
     def size(self) -> float:
         """Estimate the number of records: the noisy totals, weighted by their precision."""
@@ -74,7 +99,26 @@ class Problem:
 
     def mode(self, rng: np.random.Generator) -> Mode:
         """Fit a latent class model to the noisy counts, from a random start."""
-        return fitted_mode(self.levels, self.noisy, self.size(), self.classes, rng)
+        pooled = [self.of_pools(one) for one in self.noisy]
+        mode = fitted_mode(self.pools, pooled, self.size(), self.classes, rng)
+        columns = list(mode.columns)
+        for j, pool in self.pool.items():
+            within = np.full(pool.size, 0.5)
+            for one in self.noisy:
+                if one.columns == (j,):
+                    within += np.maximum(one.counts, 0)
+            within /= np.bincount(pool, within)[pool]
+            columns[j] = columns[j][:, pool] * within
+        return mode._replace(columns=columns)
+
+    def of_pools(self, one: Noisy) -> Noisy:
+        """A marginal's counts by pool: sums, with noise as wide as theirs has in the mean."""
+        if len(one.columns) > 1 or one.columns[0] not in self.pool:
+            return one
+        counts = np.bincount(self.pool[one.columns[0]], one.counts)
+        return one._replace(
+            counts=counts, scale=one.scale * math.sqrt(one.counts.size / counts.size)
+        )
 
 
 class Tables(NamedTuple):
@@ -155,7 +199,9 @@ def sample(
     """
     children = np.random.SeedSequence(seed).spawn(chains)
     layout = layout_of(problem)
-    raking = raking_of(problem.levels, problem.noisy, problem.n) if problem.rake else None
+    raking = None
+    if problem.rake:
+        raking = raking_of(problem.levels, problem.noisy, problem.n, problem.pool)
     kept = {round(t) for t in np.linspace(draws, 0, min(tables, draws), endpoint=False)}
     pool = ThreadPoolExecutor(min(chains, os.cpu_count() or 1))
     steps = chains * (warmup + draws * thin)
@@ -271,17 +317,23 @@ class _Copy(NamedTuple):
 
 def _copies(problem: Problem) -> list[list[_Copy]]:
     """Lay out every marginal once for each of its columns; by that column."""
-    levels, made, places = problem.levels, [], 0
-    for j in range(len(levels)):
+    made, places = [], 0
+    for j in range(len(problem.levels)):
         own = []
         for m in _having(problem, j):
             order = (*(k for k in problem.noisy[m].columns if k != j), j)
+            levels = _sizes(problem, len(order))
             sizes = [*(levels[k] for k in order[:-1]), _padded(levels[j])]
             strides = tuple(math.prod(sizes[t + 1 :]) for t in range(len(order)))
             own.append(_Copy(m, order, strides, places))
             places += math.prod(sizes)
         made.append(own)
     return made
+
+
+def _sizes(problem: Problem, columns: int) -> tuple[int, ...]:
+    """Numbers of cells that a marginal of so many columns counts of each: pools, or levels."""
+    return problem.levels if columns == 1 else problem.pools
 
 
 def layout_of(problem: Problem) -> Layout:
@@ -295,11 +347,23 @@ def layout_of(problem: Problem) -> Layout:
     ]
     keys = [(one.marginal, one.columns) for one in copies]
     starts = _ends(problem.levels)
+    owned = _ends([len(own) for own in by_column])
+    alone = [
+        [c for c in own if len(c.columns) == 1 and j in problem.pool]
+        for j, own in enumerate(by_column)
+    ]
+    others = [
+        [c for c in own if c not in apart] for own, apart in zip(by_column, alone, strict=True)
+    ]
     return Layout(
         levels=_whole(problem.levels),
+        pools=_whole(problem.pools),
+        pool=np.concatenate([problem.pools_of(j) for j in range(len(problem.levels))]),
         starts=starts,
-        owned=_ends([len(own) for own in by_column]),
-        normal=_whole([sum(problem.noisy[c.marginal].gaussian for c in own) for own in by_column]),
+        owned=owned,
+        normal=_gaussian(problem, others),
+        alone=owned[1:] - _whole([len(own) for own in alone]),
+        normal_alone=_gaussian(problem, alone),
         offsets=_whole([one.offset for one in copies]),
         widths=_whole([len(one.columns) for one in copies]),
         columns=_whole([(*one.columns, *[0] * (width - len(one.columns))) for one in copies]),
@@ -312,6 +376,11 @@ def layout_of(problem: Problem) -> Layout:
         wholes=_whole([keys.index((m, one.columns)) for m, one in enumerate(problem.noisy)]),
         **_rules_of(problem, starts),
     )
+
+
+def _gaussian(problem: Problem, copies: Sequence[Sequence[_Copy]]) -> Integers:
+    """Number of each column's copies that have Gaussian noise."""
+    return _whole([sum(problem.noisy[c.marginal].gaussian for c in own) for own in copies])
 
 
 def _whole(numbers: Any) -> Integers:
@@ -352,7 +421,7 @@ def _whole_copies(problem: Problem, layout: Layout) -> Integers:
 def _places(problem: Problem, layout: Layout, r: int) -> tuple[Integers, Integers]:
     """Columns of a copy, and places of its counts, with a dimension for each column."""
     order = layout.columns[r, : layout.widths[r]]
-    levels = [problem.levels[j] for j in order]
+    levels = [_sizes(problem, order.size)[j] for j in order]
     sizes = (*levels[:-1], _padded(levels[-1]))
     places = layout.offsets[r] + np.arange(math.prod(sizes)).reshape(sizes)
     return order, places[..., : levels[-1]]
@@ -403,11 +472,13 @@ def counted(
     """Count some records, of which the first n are there, by class and by marginal."""
     d, k = len(problem.levels), problem.classes
     left = np.zeros(_room(problem, layout))
+    pooled = problem.pooled(records)
     for r, copy in enumerate(one for own in _copies(problem) for one in own):
         order, places = _places(problem, layout, r)
         noisy = problem.noisy[copy.marginal]
         seen = noisy.counts.transpose([noisy.columns.index(j) for j in order])
-        cells = np.ravel_multi_index([records[:n, j].astype(np.int64) for j in order], seen.shape)
+        coded = records if order.size == 1 else pooled
+        cells = np.ravel_multi_index([coded[:n, j].astype(np.int64) for j in order], seen.shape)
         left[places] = seen - np.bincount(cells, minlength=seen.size).reshape(seen.shape)
     counts = np.zeros((k, int(layout.starts[-1])))
     for j in range(d):
@@ -417,7 +488,7 @@ def counted(
     inverse = 1 / (sizes_of + spread[:d, None] * np.array(problem.levels)[:, None])
     turned = counts.T.copy()  # also of a single class, whose transpose is contiguous
     number = np.array([n], dtype=np.int64)
-    return State(records, classes, number, left, sizes_of, counts, turned, inverse, spread)
+    return State(records, pooled, classes, number, left, sizes_of, counts, turned, inverse, spread)
 
 
 def _room(problem: Problem, layout: Layout) -> int:
@@ -426,6 +497,13 @@ def _room(problem: Problem, layout: Layout) -> int:
 
 
 def _having(problem: Problem, column: int) -> list[int]:
-    """Numbers of the marginals that have a column, those with Gaussian noise first."""
+    """Numbers of the marginals that have a column: by pool first, then with Gaussian noise."""
     there = [m for m, one in enumerate(problem.noisy) if column in one.columns]
-    return sorted(there, key=lambda m: not problem.noisy[m].gaussian)
+    alone = column in problem.pool
+    return sorted(
+        there,
+        key=lambda m: (
+            alone and len(problem.noisy[m].columns) == 1,
+            not problem.noisy[m].gaussian,
+        ),
+    )

@@ -39,7 +39,7 @@ The multipliers lambda = (M w - z*) / v are found by L-BFGS on the convex dual,
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,6 +73,8 @@ class Raking(NamedTuple):
         The number of records, where it is known.
     firsts : sequence of ndarray of int
         First level of each run of a column's levels.
+    firsts_of_pools : sequence of ndarray of int
+        First pool of each run, of the columns' pools, which marginals of several columns count.
     marginals : Marginals
         Of the runs' cells.
     variances : ndarray, shape (all cells,)
@@ -82,13 +84,15 @@ class Raking(NamedTuple):
     noisy: Sequence[Noisy]
     n: int | None
     firsts: Sequence[Integers]
+    firsts_of_pools: Sequence[Integers]
     marginals: Marginals
     variances: Floats
 
     def pooled(self, one: Noisy, counts: Floats) -> Floats:
         """Add a marginal's counts up over runs of its columns' levels."""
+        firsts = self.firsts if len(one.columns) == 1 else self.firsts_of_pools
         for axis, column in enumerate(one.columns):
-            counts = np.add.reduceat(counts, self.firsts[column], axis=axis)
+            counts = np.add.reduceat(counts, firsts[column], axis=axis)
         return counts.ravel()
 
     def coded(self, records: NDArray[np.uint16]) -> NDArray[np.uint16]:
@@ -118,7 +122,13 @@ class Raked(NamedTuple):
     rho: float
 
 
-def raking_of(levels: Sequence[int], noisy: Sequence[Noisy], n: int | None) -> Raking:
+Pool = Mapping[int, Integers]
+"""The pool of each level of the columns whose levels are pooled."""
+
+
+def raking_of(
+    levels: Sequence[int], noisy: Sequence[Noisy], n: int | None, pool: Pool | None = None
+) -> Raking:
     """Lay out runs of levels, and the marginals' cells of them.
 
     Parameters
@@ -128,8 +138,16 @@ def raking_of(levels: Sequence[int], noisy: Sequence[Noisy], n: int | None) -> R
     noisy : sequence of Noisy
     n : int or None
         The number of records, where it is known.
+    pool : mapping of int to ndarray of int, optional
+        The pool of each level, where marginals of several columns count pools; a run is of these.
     """
-    firsts = [_firsts(j, size, noisy) for j, size in enumerate(levels)]
+    pools = dict(pool or {})
+    own = {j: np.unique(one, return_index=True)[1].astype(np.int64) for j, one in pools.items()}
+    wide = [
+        _firsts(j, own[j].size if j in own else size, _by_pool(noisy, own))
+        for j, size in enumerate(levels)
+    ]
+    firsts = [own[j][each] if j in own else each for j, each in enumerate(wide)]
     shapes = [[firsts[column].size for column in one.columns] for one in noisy]
     width = max(map(len, shapes))
     columns, strides = (np.zeros((len(noisy), width), dtype=np.int64) for _ in range(2))
@@ -138,7 +156,7 @@ def raking_of(levels: Sequence[int], noisy: Sequence[Noisy], n: int | None) -> R
         strides[m, : len(shape)] = [math.prod(shape[t + 1 :]) for t in range(len(shape))]
     ends = np.cumsum([math.prod(shape) for shape in shapes])
     marginals = Marginals(columns, strides, np.concatenate([[0], ends[:-1]]))
-    made = Raking(noisy, n, firsts, marginals, np.empty(0))
+    made = Raking(noisy, n, firsts, wide, marginals, np.empty(0))
     each = [made.pooled(one, np.full(one.counts.shape, one.variance)) for one in noisy]
     return made._replace(variances=np.concatenate(each))
 
@@ -186,9 +204,9 @@ def raked(records: NDArray[np.uint16], raking: Raking, rng: np.random.Generator)
     return Raked(records[_systematic(weights, total, rng)], off, rho)
 
 
-def beside_noise(levels: Sequence[int], noisy: Sequence[Noisy]) -> float:
+def beside_noise(levels: Sequence[int], noisy: Sequence[Noisy], pool: Pool | None = None) -> float:
     """Mean of the number of records in a record's cells, in standard deviations of their noise."""
-    raking = raking_of(levels, noisy, None)
+    raking = raking_of(levels, noisy, None, pool)
     seen = np.concatenate([raking.pooled(one, one.counts) for one in noisy])
     counts = np.maximum(seen, 1e-9)
     return float(np.average(counts / np.sqrt(raking.variances), weights=counts))
@@ -197,6 +215,16 @@ def beside_noise(levels: Sequence[int], noisy: Sequence[Noisy]) -> float:
 def unfinished(off: Floats) -> bool:
     """Return True if some table's weights aren't those at the optimum."""
     return bool(np.any(off > 2 * _NEAR))
+
+
+def _by_pool(noisy: Sequence[Noisy], own: Mapping[int, Integers]) -> list[Noisy]:
+    """Marginals whose counts of one column's levels are added up to those of its pools."""
+    return [
+        one._replace(counts=np.add.reduceat(one.counts, own[one.columns[0]]))
+        if len(one.columns) == 1 and one.columns[0] in own
+        else one
+        for one in noisy
+    ]
 
 
 def _firsts(column: int, levels: int, noisy: Sequence[Noisy]) -> Integers:

@@ -235,7 +235,7 @@ def summarize_table(
     """
     level = check_level(level)
     check_fit(idata, release)
-    posterior = TablePosterior.of(idata)
+    posterior = TablePosterior.of(idata).pooled
     references = check_references(reference, posterior.posterior)
     schema, problem = posterior.schema, TableModel().read(release)
     columns = _one_way(posterior, problem, level, references.get("share"))
@@ -367,10 +367,10 @@ def _resampled(shares: NDArray[np.float64], sizes: Any) -> NDArray[np.float64]:
 def _released(problem: Problem, place: int) -> NDArray[np.float64] | None:
     """Shares of a column's cells in the noisy counts alone; None where there are none."""
     counts, precisions = [], []
-    for one in problem.noisy:
+    for one in map(problem.of_pools, problem.noisy):
         if place in one.columns:
             counts.append(one.margin(place))
-            precisions.append(problem.levels[place] / (one.variance * one.counts.size))
+            precisions.append(problem.pools[place] / (one.variance * one.counts.size))
     if not counts:
         return None
     return np.asarray(np.average(counts, axis=0, weights=precisions) / problem.size())

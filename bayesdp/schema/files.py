@@ -53,7 +53,8 @@ def _value(value: Any) -> str:
     if is_dataclass(value) and not isinstance(value, type):
         value = asdict(value)
     if isinstance(value, Mapping):
-        inside = ", ".join(f"{_key(name)} = {_value(each)}" for name, each in value.items())
+        given = {name: each for name, each in value.items() if each is not None}
+        inside = ", ".join(f"{_key(name)} = {_value(each)}" for name, each in given.items())
         return f"{{ {inside} }}"
     if isinstance(value, tuple):
         return f"[{', '.join(map(_value, value))}]"
@@ -87,6 +88,7 @@ _INTRODUCTION = """\
 #     bins = [18, 30, 45, 90]          edges, or the number of intervals; else each number is a cell
 #   type = "real"                      bounds = [0.0, 500000.0], bins = 20 or edges
 #     bins = { private = 8, share = 0.1 }   cut points chosen privately, for a share of the budget
+#       grid = 200                     among whose edges they are, in the braces; else 100 intervals
 #     outside = "clamp"                numbers outside the bounds count as the nearest; else refused
 #   type = "date"                      bounds = [2020-01-01, 2024-12-31], bins = "year" or "month"
 #

@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -30,11 +30,15 @@ class PrivateBins:
     private : int
         Number of intervals, at least 2.
     share : float
-        Share of the privacy budget that the cut points may spend, strictly between 0 and 1.
+        Share of the privacy budget that the cut points spend, strictly between 0 and 1.
+    grid : sequence of edges, int, or str, optional
+        Intervals among whose edges the cut points are chosen, declared as bins are, at least as
+        many as `private`. Default: 100 of equal width, or as many as there are whole numbers.
     """
 
     private: int
     share: float
+    grid: Any = None
 
 
 class Intervals(Column):
@@ -94,13 +98,38 @@ class Intervals(Column):
             return bins
         low, high = map(cls.number, info.data["bounds"])
         if isinstance(bins, Mapping | PrivateBins):
-            return _private(bins, public=info.data.get("public", False))
+            private = _private(bins, public=info.data.get("public", False))
+            return cls._on_grid(private, low, high)
+        return cls._cells(bins, low, high)
+
+    @classmethod
+    def _cells(cls, bins: Any, low: Any, high: Any) -> Any:
         if isinstance(bins, tuple):
             return cls._edges(bins, low, high)
         starts = cls.starts_of(low, high, bins)
         if np.any(np.diff(starts) <= 0) or starts[-1] > high:
             raise ValueError("bins are too many: some would be empty")
         return bins
+
+    @classmethod
+    def _on_grid(cls, bins: PrivateBins, low: Any, high: Any) -> PrivateBins:
+        given = cls.usual_grid(low, high, bins.private) if bins.grid is None else bins.grid
+        try:
+            grid = cls._cells(given, low, high)
+        except ValueError as error:
+            raise ValueError(f"grid isn't allowed: {error}") from None
+        cells = len(grid) - 1 if isinstance(grid, tuple) else cls.starts_of(low, high, grid).size
+        if cells < bins.private:
+            raise ValueError(
+                f"private is {bins.private}, but the grid has {cells} cells, between which the cut "
+                "points are chosen; take fewer intervals, or a finer grid"
+            )
+        return bins if bins.grid is None else replace(bins, grid=grid)
+
+    @classmethod
+    def usual_grid(cls, low: Any, high: Any, private: int) -> int:
+        """Number of cells of the grid where none is declared."""
+        return max(_GRID, private)
 
     @classmethod
     def _edges(cls, bins: tuple[Any, ...], low: Any, high: Any) -> tuple[Any, ...]:
@@ -122,6 +151,40 @@ class Intervals(Column):
     def private(self) -> PrivateBins | None:
         """Declaration of cut points that are to be chosen privately."""
         return self.bins if isinstance(self.bins, PrivateBins) else None
+
+    @property
+    def on_grid(self) -> Intervals:
+        """The column with the grid as its cells, where cut points are to be chosen privately."""
+        if not self.private:
+            return self
+        grid = self.private.grid
+        if grid is None:
+            grid = self.usual_grid(*self.ends, self.private.private)
+        return self.model_copy(update={"bins": grid})
+
+    def pooled(self, firsts: Sequence[int]) -> Intervals:
+        """The column with cells that are runs of its own, neighbours together.
+
+        Parameters
+        ----------
+        firsts : sequence of int
+            The first cell of each run, increasing from 0; that of missing values by itself.
+
+        Raises
+        ------
+        ValueError
+            If they aren't such cells, or the last run is of the upper bound alone.
+        """
+        own = [first for first in firsts if first < self.size]
+        low, high = self.ends
+        rest = [self.size] if self.missing else []
+        starts = self.starts[own]
+        if [*own, *rest] != list(firsts) or own[:1] != [0] or (len(own) > 1 and starts[-1] >= high):
+            raise ValueError("runs of cells begin at the first, and missing values have their own")
+        edges = (low, *starts[1:].tolist(), high)
+        return self.model_copy(
+            update={"bins": self._edges(tuple(map(self.value, edges)), low, high)}
+        )
 
     @property
     def size(self) -> int:
@@ -209,6 +272,10 @@ class Intervals(Column):
 
 class _Whole(Intervals):
     """Intervals of whole numbers, or of days."""
+
+    @classmethod
+    def usual_grid(cls, low: Any, high: Any, private: int) -> int:
+        return int(min(max(_GRID, private), high - low + 1))
 
     @classmethod
     def bounds_fault(cls, low: Any, high: Any) -> str:
@@ -380,6 +447,7 @@ class Real(Intervals):
 
 _EPOCH = dt.date(1970, 1, 1)
 _YEAR = 365.2425
+_GRID = 100
 _PRIVATE = "{ private = 8, share = 0.1 } for cut points chosen privately"
 _NUMERIC = (
     "read it as numbers, as pd.read_csv(..., dtype='Float64'), after correcting what isn't one"
@@ -392,7 +460,7 @@ def _text(value: Any) -> str:
 
 def _private(bins: Any, *, public: bool) -> PrivateBins:
     given = bins if isinstance(bins, Mapping) else vars(bins)
-    if set(given) != {"private", "share"}:
+    if not {"private", "share"} <= set(given) <= {"private", "share", "grid"}:
         raise ValueError(f"bins has keys {', '.join(map(str, given))}; write {_PRIVATE}")
     private, share = given["private"], given["share"]
     if type(private) is not int or not 2 <= private <= MOST_CELLS:
@@ -401,4 +469,4 @@ def _private(bins: Any, *, public: bool) -> PrivateBins:
         raise ValueError(f"share is {quoted(share)}; it must lie strictly between 0 and 1")
     if public:
         raise ValueError("the column is public, so that its cut points may be given: list them")
-    return PrivateBins(private, float(share))
+    return PrivateBins(private, float(share), given.get("grid"))

@@ -60,7 +60,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dt.date):
         return value.isoformat()
     if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
+        return {key: _plain(each) for key, each in asdict(value).items() if each is not None}
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, tuple) else value
@@ -76,6 +76,9 @@ def _dated(column: Any, is_date: bool) -> Any:
         return column
     days = {key: _days(column[key]) for key in ("bounds", "bins") if key in column}
     several = {key: value for key, value in days.items() if isinstance(value, tuple)}
+    private = column.get("bins")
+    if isinstance(private, Mapping) and isinstance(private.get("grid"), list | tuple):
+        several["bins"] = {**private, "grid": _days(private["grid"])}
     return {**column, **several}
 
 

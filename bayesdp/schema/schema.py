@@ -17,6 +17,7 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.schema.columns import declared_column, declared_columns, private_bins
 from bayesdp.schema.faults import Contradiction, Unfit
 from bayesdp.schema.files import template_of, text_of
+from bayesdp.schema.intervals import Intervals
 from bayesdp.schema.rules import Rule, declared_rules, excluded
 from bayesdp.schema.units import RECORD, Person, declared_unit, first_of_each
 from bayesdp.storage import check_file, whole_file
@@ -49,8 +50,9 @@ class Schema:
         - "integer", "real" or "date", with ``bounds``, the least and the largest value; ``bins``,
           edges from bound to bound, a number of intervals of equal width, "year" or "month" for
           dates, or ``{"private": 8, "share": 0.1}``, a number of intervals whose cut points are to
-          be chosen privately for that share of the budget; and ``outside``, "refuse" (the default)
-          or "clamp". Without bins each integer is a cell of its own.
+          be chosen privately for that share of the budget, among the edges of a ``grid``, which may
+          be given beside them as bins are; and ``outside``, "refuse" (the default) or "clamp".
+          Without bins each integer is a cell of its own.
 
         Each may have ``missing``, whether missing values are a value of their own, and ``public``.
     zeros : sequence of mapping, optional
@@ -236,8 +238,9 @@ class Schema:
         given = self._given(frame)
         if private := private_bins(self.columns):
             raise InvalidInput(
-                f"columns {', '.join(map(quoted, private))} have no cut points yet; choose them "
-                "privately and give them by schema.with_cuts, or list bins in the schema"
+                f"columns {', '.join(map(quoted, private))} have no cut points yet; "
+                "bdp.TableSynthesizer chooses them privately: give them by schema.with_cuts, or "
+                "code the records by the grid's cells, schema.on_grid"
             )
         codes: dict[str, NDArray[Any]] = {}
         unfit = []
@@ -399,6 +402,54 @@ class Schema:
                     "increase, strictly within its bounds"
                 ) from None
         return replace(self, columns=columns)
+
+    @property
+    def on_grid(self) -> Schema:
+        """The schema with a grid's cells for columns whose cut points are to be chosen privately.
+
+        A grid is public, as the column's bounds are.
+        """
+        return replace(
+            self,
+            columns={
+                name: column.on_grid if isinstance(column, Intervals) else column
+                for name, column in self.columns.items()
+            },
+        )
+
+    def pooled(self, firsts: Mapping[str, Sequence[int]]) -> Schema:
+        """Return the schema with pools of neighbouring cells in place of some columns' intervals.
+
+        Its `zeros` are left out: pools need not keep to their edges.
+
+        Parameters
+        ----------
+        firsts : mapping of str to sequence of int
+            The first cell of each pool, from 0; that of missing values is a pool of its own.
+
+        Raises
+        ------
+        InvalidInput
+            If a column hasn't intervals, or these aren't their first cells.
+
+        Examples
+        --------
+        >>> import bayesdp as bdp
+        >>> schema = bdp.Schema({"age": {"type": "integer", "bounds": (18, 90), "bins": 6}})
+        >>> schema.pooled({"age": [0, 2, 5]}).columns["age"].shown
+        ('[18, 42)', '[42, 78)', '[78, 90]')
+        """
+        columns = dict(self.columns)
+        for name, given in firsts.items():
+            try:
+                columns[name] = columns[name].pooled(given)
+            except (KeyError, AttributeError, TypeError, IndexError, ValueError):
+                raise InvalidInput(
+                    f"firsts is {quoted(dict(firsts))}; it must be the first cells of pools, by "
+                    "the column, which must have intervals: increasing from 0, missing values' by "
+                    "itself"
+                ) from None
+        return replace(self, columns=columns, zeros=())
 
     def limited(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return at most `most` records of each person: the first, in the order of the frame.

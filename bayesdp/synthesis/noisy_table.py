@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from bayesdp.core.fields import declared
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.counts.marginals import check_marginals, counted_codes
-from bayesdp.mechanisms.counts.noisy_table import NoisyTableMechanism, Round
+from bayesdp.mechanisms.counts.noisy_table import NoisyTableMechanism, Pools, pool_of
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
@@ -24,16 +25,18 @@ from bayesdp.private_folder import sweep
 from bayesdp.release import Release
 from bayesdp.release.manifest import Label
 from bayesdp.schema.columns import private_bins
+from bayesdp.schema.intervals import PrivateBins
 from bayesdp.schema.labelled import Boolean, Labels
 from bayesdp.schema.plain import check_schema
 from bayesdp.schema.schema import Schema
 from bayesdp.schema.units import Person
 from bayesdp.synthesis.base import RecordSynthesizer
+from bayesdp.synthesis.cut_choice import pools_of
 from bayesdp.synthesis.marginal_choice import candidates, chosen_marginals
 from bayesdp.synthesis.parameters import by_value
 from bayesdp.synthesis.publish import pay_then_draw
 from bayesdp.synthesis.scan import Scan
-from bayesdp.synthesis.workload import Marginals, check_cells, marginals_of
+from bayesdp.synthesis.workload import Marginals, check_cells, marginals_of, size_of
 
 
 class Counted(NamedTuple):
@@ -79,7 +82,11 @@ class TableSynthesizer(RecordSynthesizer):
         triples of these, by its released counts. Default: there is one round.
     pilot : float
         Share of the budget that the first round takes where there are two, in (0, 1): of rho with
-        Gaussian noise, of epsilon with Laplace noise.
+        Gaussian noise, of epsilon with Laplace noise. It is of what the schema's private cut points
+        leave.
+    pools : mapping of str to sequence of int, optional
+        Columns whose cells are pooled, neighbours together, wherever they are counted with others:
+        the first cell of each pool. Chosen without the data, or by an earlier release of them.
     copies : int
         Number of independent releases of the counts. One is enough for any number of synthetic
         tables.
@@ -90,10 +97,17 @@ class TableSynthesizer(RecordSynthesizer):
     Raises
     ------
     InvalidInput
-        If a parameter is out of its range, or cut points of the schema aren't chosen yet.
+        If a parameter is out of its range.
 
     Notes
     -----
+    Where the schema leaves cut points to be chosen privately, ``bins = { private = 8, share = 0.1
+    }``, the first rounds count such a column alone, in the cells of its grid, for its share of the
+    budget. By these released counts the grid's cells are pooled into intervals of about as many
+    records (`bayesdp.synthesis.cut_choice`), in which the column is then counted with others.
+    Nothing is spent on the choice itself, nor lost: the grid's counts are in the release, and the
+    posterior's tables have the grid's cells.
+
     A second round serves strong relations between columns of few cells, at the others' cost. Where
     all pairs matter alike one round is about as good or better, and is the default. The mean total
     variation between data and posterior mean (of `TableModel(rake=False)`), of all pairs and of the
@@ -147,6 +161,7 @@ class TableSynthesizer(RecordSynthesizer):
     most_cells: int = declared(check_at_least_one, default=10_000)
     chosen: int | None = declared(check_at_least_one, optional=True, default=None)
     pilot: float = declared(check_share, default=0.8)
+    pools: Mapping[str, Sequence[int]] | None = None
     copies: int = declared(check_at_least_one, default=1)
     neighbours: str = "add_remove"
 
@@ -163,28 +178,30 @@ class TableSynthesizer(RecordSynthesizer):
             neighbours=check_neighbours(self.neighbours).value,
         )
         super().__post_init__()
-        if private := private_bins(self._schema.columns):
-            raise InvalidInput(
-                f"columns {', '.join(map(quoted, private))} have no cut points yet; choose them "
-                "privately, by an exponential mechanism on quantiles for example, and give them by "
-                "schema.with_cuts"
-            )
         if self.noise is None:
             keep(self, noise="gaussian" if self.delta else "laplace")
         self._check_rounds()
         self.mechanism(1 if self.public_n else None, self.epsilon)  # whose checks are these
 
     def _check_rounds(self) -> None:
+        if self.pools is not None:
+            self._schema.on_grid.pooled(self.pools if isinstance(self.pools, Mapping) else {"": []})
         if self.workload is not None and self.marginals is not None:
             raise InvalidInput("workload and marginals are both given; give one of them")
-        check_cells(self.measured, self._schema.cells, self.most_cells)
+        if self.pools is not None and (private := [*self._private]):
+            raise InvalidInput(
+                f"pools is {quoted(self.pools)}, but the schema's columns "
+                f"{', '.join(map(quoted, private))} have cut points to be chosen; give one of both"
+            )
+        check_cells(self.measured, self._sizes, self.most_cells)
+        if self.copies > 1 and self._in_rounds:
+            raise InvalidInput(
+                f"copies is {self.copies}, but a later round (chosen, or after private cut points) "
+                "follows from one release of the first; take copies=1, which is enough for any "
+                "number of synthetic tables"
+            )
         if self.chosen is None:
             return
-        if self.copies > 1:
-            raise InvalidInput(
-                f"copies is {self.copies}, but a second round (chosen) follows from one release of "
-                "the first; take copies=1, which is enough for any number of synthetic tables"
-            )
         if (most := len(self._candidates)) < self.chosen:
             raise InvalidInput(
                 f"chosen is {self.chosen}; there are {most} marginals to choose from, pairs of the "
@@ -223,14 +240,45 @@ class TableSynthesizer(RecordSynthesizer):
 
     @property
     def measured(self) -> Marginals:
-        """Columns of each marginal that is released, in the first round if there are two."""
+        """Columns of each marginal that is released, in the first round if a second is chosen.
+
+        A column whose cut points are chosen privately is counted by itself before.
+        """
         if self.marginals is not None:
-            return check_marginals(self.marginals, self._schema.columns)
-        return marginals_of(self.workload, list(self._schema.columns))
+            made = check_marginals(self.marginals, self._schema.columns)
+        else:
+            made = marginals_of(self.workload, list(self._schema.columns))
+        return tuple(part for part in made if part not in self._grids)
+
+    @property
+    def _private(self) -> Mapping[str, PrivateBins]:
+        """Cut points that are to be chosen, by column."""
+        return private_bins(self._schema.columns)
+
+    @property
+    def _grids(self) -> Marginals:
+        """Marginals by whose counts cut points are chosen."""
+        return tuple((name,) for name in self._private)
+
+    @property
+    def _first(self) -> Marginals:
+        """Marginals of what is counted first."""
+        return self._grids or self.measured
+
+    @property
+    def _in_rounds(self) -> bool:
+        """True if later rounds follow from what the first releases."""
+        return self.chosen is not None or bool(self._private)
+
+    @property
+    def _sizes(self) -> dict[str, int]:
+        """Number of cells of each column where it is counted with others, at most."""
+        pooled = {name: len(firsts) for name, firsts in (self.pools or {}).items()}
+        return self._schema.cells | pooled
 
     @property
     def _candidates(self) -> Marginals:
-        return candidates(self.measured, self._schema.cells, self.most_cells)
+        return candidates(self.measured, self._sizes, self.most_cells)
 
     def release(
         self,
@@ -240,22 +288,22 @@ class TableSynthesizer(RecordSynthesizer):
         variable: str | None = None,
         ledger: DatasetLedger | None = None,
     ) -> Release:
-        """Count, pay and draw, in two rounds if a second is chosen from what the first releases.
+        """Count, pay and draw, in rounds where later ones follow from what the first release.
 
         Parameters
         ----------
         data : DataFrame, iterator of DataFrames, or Scan
-            The confidential records. A second round reads them again, so that an iterator, which
-            can be read once, won't do.
+            The confidential records. A later round reads them again, so that an iterator, which can
+            be read once, won't do.
         by : None
             There are no groups.
         variable : str, optional
             Name of the table. Default: "table".
         ledger : DatasetLedger, optional
-            The budget of these records. The data are checked first, then both rounds are charged
-            together, then the first is drawn. A charge is final, even if the second round fails.
-            The entry is written before the choice: in place of what will be chosen it has the first
-            so many candidates, whose promise is the same.
+            The budget of these records. The data are checked first, then all rounds are charged
+            together, then the first is drawn. A charge is final, even if a later round fails. The
+            entry is written before any choice: in place of what will be chosen it has the first so
+            many candidates, and pools of as many cells, whose promise is the same.
 
         Returns
         -------
@@ -269,28 +317,27 @@ class TableSynthesizer(RecordSynthesizer):
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
-        if self.chosen is None:
+        if not self._in_rounds:
             return super().release(data, by=by, variable=variable, ledger=ledger)
         if isinstance(data, Iterator):
             raise InvalidInput(
-                "data is an iterator, which can be read once, and a second round (chosen) reads "
-                "it again; give a DataFrame, bdp.scan(files, columns), or chosen=None"
+                "data is an iterator, which can be read once, and a later round (chosen, or after "
+                "private cut points) reads it again; give a DataFrame, bdp.scan(files, columns), "
+                "or chosen=None and a schema with cut points"
             )
         tally = self.tallies(data, by)[None]
         (planned,) = self.mechanisms({None: self.known(tally)}).values()
-        pilot = _rounds(planned, slice(1))
-        counts = pilot.check_statistic(tally.counts)
+        first = _rounds(planned, slice(max(len(self._grids), 1)))
+        counts = first.check_statistic(tally.counts)
         sweep()
 
         def draw() -> dict[None, tuple[NoisyTableMechanism, list[Any]]]:
-            first = pilot.draw(counts, 1)[0]
-            second = dataclasses.replace(
-                _rounds(planned, slice(1, None)),
-                rounds=(Round(self.choice(first), planned.rounds[1].scale),),
-            )
-            again = self._counted_again(data, second.marginals, tally.n)
-            output = np.concatenate([first, second.draw(again, 1)[0]])
-            made = dataclasses.replace(planned, rounds=pilot.rounds + second.rounds)
+            made, output = planned, first.draw(counts, 1)[0]
+            for place in range(len(first.rounds), len(planned.rounds)):
+                made = self._decided(made, output, place)
+                part = _rounds(made, slice(place, place + 1))
+                again = self._counted_again(data, part, tally.n)
+                output = np.concatenate([output, part.draw(again, 1)[0]])
             return {None: (made, [output.tolist()])}
 
         return pay_then_draw(
@@ -302,12 +349,12 @@ class TableSynthesizer(RecordSynthesizer):
         )
 
     def choice(self, released: Any) -> Marginals:
-        """Choose the marginals of the second round by the counts that the first has released.
+        """Choose the marginals of the second round by the counts that were released before.
 
         Parameters
         ----------
         released : array_like of int
-            Noisy counts of the first round's marginals, one after another.
+            Noisy counts of all rounds before the last, one after another.
 
         Returns
         -------
@@ -318,30 +365,77 @@ class TableSynthesizer(RecordSynthesizer):
         Raises
         ------
         InvalidInput
-            If there is one round, or these aren't such counts.
+            If there is no such round, or these aren't such counts.
         """
         if self.chosen is None:
             raise InvalidInput("chosen is None, so that there is no second round to choose")
-        cells = self._schema.cells
-        made = self.mechanism(1 if self.public_n else None, self.epsilon)
-        pilot = _rounds(made, slice(1))
-        counts = np.asarray(pilot.check_statistic(released))
+        made, counts = self.mechanism(1 if self.public_n else None, self.epsilon), released
+        for place in range(1, len(made.rounds)):
+            made = self._decided(made, counts, place)
+        _rounds(made, slice(-1)).check_statistic(counts)
+        return made.rounds[-1].marginals
+
+    def _decided(
+        self, mechanism: NoisyTableMechanism, released: Any, place: int
+    ) -> NoisyTableMechanism:
+        """The mechanism with what earlier rounds' counts decide about the round at a place."""
+        grids, counts = len(self._grids), np.asarray(released)
+        if place == grids:
+            ends = [part.stop for part in mechanism.slices[:grids]]
+            _rounds(mechanism, slice(grids)).check_statistic(counts[: ends[-1]])
+            return dataclasses.replace(mechanism, pools=self._pooled(np.split(counts, ends)))
+        if self.chosen is not None and place == grids + 1:
+            last = dataclasses.replace(
+                mechanism.rounds[-1], marginals=self._chosen(mechanism, counts)
+            )
+            return dataclasses.replace(mechanism, rounds=(*mechanism.rounds[:-1], last))
+        return mechanism
+
+    def _pooled(self, released: Sequence[NDArray[Any]] | None = None) -> tuple[Pools, ...]:
+        """Pools by the grids' counts; of as many cells each, where none are released yet."""
+        made = []
+        for place, (name, bins) in enumerate(self._private.items()):
+            column = self._schema.on_grid.columns[name]
+            counts = np.zeros(column.cells) if released is None else released[place]
+            missing = (column.size,) if column.missing else ()
+            own = counts[: column.size].copy()
+            if column.starts[-1] >= column.ends[1]:  # a pool of the upper bound alone has no edges
+                own[-2] += own[-1]
+                own = own[:-1]
+            made.append(Pools(name, (*pools_of(own, bins.private), *missing)))
+        return tuple(made)
+
+    def _chosen(self, mechanism: NoisyTableMechanism, released: Any) -> Marginals:
+        """Marginals of the last round, by the counts of the rounds before it."""
+        before = _rounds(mechanism, slice(-1))
+        counts = np.asarray(before.check_statistic(released))
+        start = len(self._grids)
+        pilot = list(zip(before.marginals, before.slices, strict=True))[start:]
+        cells = dict(self._schema.on_grid.cells)
+        cells |= {one.column: len(one.firsts) for one in before.pools}
         return chosen_marginals(
             {
-                pair: counts[part].reshape([cells[name] for name in pair])
-                for pair, part in zip(pilot.marginals, pilot.slices, strict=True)
+                pair: counts[part].reshape(before.shape_of(pair))
+                for pair, part in pilot
                 if len(pair) == 2
             },
             cells,
-            number=self.chosen,
-            noise=made.noise,
-            scales=(made.rounds[0].scale, made.rounds[1].scale),
+            number=self.chosen or 0,
+            noise=before.noise,
+            scales=(mechanism.rounds[-2].scale, mechanism.rounds[-1].scale),
             most_cells=self.most_cells,
         )
 
-    def _counted_again(self, data: Any, marginals: Marginals, n: int) -> NDArray[np.int64]:
-        """Count the records in other marginals, as one round of these would."""
-        other = dataclasses.replace(self, marginals=marginals, workload=None, chosen=None)
+    def _counted_again(self, data: Any, part: NoisyTableMechanism, n: int) -> NDArray[np.int64]:
+        """Count the records in the marginals of one round."""
+        other = dataclasses.replace(
+            self,
+            schema=self._schema.on_grid,
+            marginals=part.marginals,
+            workload=None,
+            chosen=None,
+            pools={one.column: one.firsts for one in part.pools},
+        )
         tally = other.tallies(data)[None]
         if tally.n != n:
             raise InvalidInput("data changed between two rounds; a table must stay as it is")
@@ -367,17 +461,21 @@ class TableSynthesizer(RecordSynthesizer):
         InvalidInput
             If a record doesn't fit the schema; the message has no value of it.
         """
-        schema = self._schema
+        schema = self._schema.on_grid
         codes = schema.coded(records)
         if schema.impossible(codes).any():
             raise InvalidInput(
                 "data have records that the schema's zeros exclude; correct them by a public rule, "
                 "or take the rule out"
             )
-        names = list(schema.columns)
+        names, cells = list(schema.columns), schema.cells
         columns = [codes[name].to_numpy() for name in names]
-        places = [tuple(names.index(name) for name in part) for part in self.measured]
-        counts = counted_codes(columns, list(schema.cells.values()), places)
+        places = [tuple(names.index(name) for name in part) for part in self._first]
+        pool = {
+            names.index(name): pool_of(firsts, cells[name])
+            for name, firsts in (self.pools or {}).items()
+        }
+        counts = counted_codes(columns, list(cells.values()), places, pool)
         return Counted(counts, len(codes))
 
     def add(self, one: Counted, other: Counted) -> Counted:
@@ -386,8 +484,9 @@ class TableSynthesizer(RecordSynthesizer):
 
     def empty(self) -> Counted:
         """Count no records."""
-        sizes = [np.prod([self._schema.cells[name] for name in part]) for part in self.measured]
-        return Counted(np.zeros(int(sum(sizes)), dtype=np.int64), 0)
+        cells = self._schema.on_grid.cells
+        sizes = [size_of(part, cells if len(part) == 1 else self._sizes) for part in self._first]
+        return Counted(np.zeros(sum(sizes), dtype=np.int64), 0)
 
     def statistic(self, tally: Counted) -> NDArray[np.int64]:
         """The counts of all marginals."""
@@ -395,17 +494,28 @@ class TableSynthesizer(RecordSynthesizer):
 
     def mechanism(self, known: int | None, epsilon: float | None) -> NoisyTableMechanism:
         """The mechanism whose copies together cost `epsilon`."""
+        rounds: list[Marginals] = [(part,) for part in self._grids]
+        shares = [bins.share for bins in self._private.values()]
+        rest = 1 - math.fsum(shares)
+        if self.chosen is not None:
+            rounds += [self.measured, self._candidates[: self.chosen]]
+            shares += [rest * self.pilot, rest * (1 - self.pilot)]
+        elif self.measured:
+            rounds.append(self.measured)
+            shares.append(rest)
         noise: Any = self.noise
+        given = [Pools(name, tuple(firsts)) for name, firsts in (self.pools or {}).items()]
         return NoisyTableMechanism.calibrate(
             epsilon=self.epsilon if epsilon is None else epsilon,
             delta=self.delta,
             copies=self.copies,
-            schema=self._schema,
-            marginals=[self.measured, *([self._candidates[: self.chosen]] if self.chosen else [])],
-            shares=[self.pilot, 1 - self.pilot] if self.chosen else None,
+            schema=self._schema.on_grid,
+            marginals=rounds,
+            shares=[share / math.fsum(shares) for share in shares],
             noise=noise,
             neighbours=check_neighbours(self.neighbours),
             n=known,
+            pools=given or self._pooled(),
         )
 
     @property

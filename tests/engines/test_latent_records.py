@@ -22,6 +22,13 @@ SEEN = (
     Noisy((1,), np.array([1.0, 2.0, -1.0]), 1.1, False),
     Noisy((1, 0), np.array([[1.0, 0.0], [0.0, 2.0], [0.0, 1.0]]), 2.0, False),
 )
+POOL = {1: np.array([0, 0, 1])}
+POOLED = (
+    Noisy((0, 1), np.array([[2.0, 1.0], [-1.0, 2.0]]), 1.3, True),
+    Noisy((1,), np.array([1.0, 2.0, -1.0]), 1.1, False),
+    Noisy((1,), np.array([0.0, 1.0, 1.0]), 1.2, True),
+    Noisy((1, 0), np.array([[1.0, 2.0], [0.0, 1.0]]), 2.0, False),
+)
 
 
 def _rising(b, count):
@@ -40,12 +47,13 @@ def _log_prior(records, spread):
     return log
 
 
-def _log_noise(records):
+def _log_noise(records, seen, pool):
     log = 0.0
-    for one in SEEN:
+    for one in seen:
         count = np.zeros(one.counts.shape)
         for record in records:
-            count[tuple(record[1 + j] for j in one.columns)] += 1
+            cells = [pool[j][record[1 + j]] if j in pool else record[1 + j] for j in one.columns]
+            count[tuple(cells) if len(cells) > 1 else record[1 + one.columns[0]]] += 1
         left = one.counts - count
         power = left**2 / 2 / one.scale**2 if one.gaussian else np.abs(left) / one.scale
         log -= power.sum()
@@ -56,7 +64,7 @@ def _table(records):
     return tuple(sorted(record[1:] for record in records))
 
 
-def _exact(sizes, spreads, rules):
+def _exact(sizes, spreads, rules, seen, pool):
     """Posterior probabilities of all tables, from all sequences of records."""
     every = list(itertools.product(range(CLASSES), *map(range, LEVELS)))
     if rules:
@@ -68,7 +76,9 @@ def _exact(sizes, spreads, rules):
             for times in Counter(records).values():
                 orders //= math.factorial(times)
             weights = [math.exp(_log_prior(records, spread)) for spread in spreads]
-            found[_table(records)] += orders * sum(weights) * math.exp(_log_noise(records))
+            found[_table(records)] += (
+                orders * sum(weights) * math.exp(_log_noise(records, seen, pool))
+            )
     total = sum(found.values())
     return {table: weight / total for table, weight in found.items()}
 
@@ -86,13 +96,21 @@ def _chain(problem, state, sweeps, moves, rng, *, spread):
 
 
 @pytest.mark.parametrize(
-    ("known", "spread", "rules"),
-    [(True, False, False), (True, True, True), (False, False, False), (False, True, True)],
+    ("known", "spread", "rules", "pooled"),
+    [
+        (True, False, False, False),
+        (True, True, True, False),
+        (False, False, False, False),
+        (False, True, True, False),
+        (False, True, True, True),
+    ],
 )
-def test_tables_are_drawn_from_their_posterior(known, spread, rules):
+def test_tables_are_drawn_from_their_posterior(known, spread, rules, pooled):
+    seen, pool = (POOLED, POOL) if pooled else (SEEN, {})
     rng = np.random.default_rng(7)
     n, capacity = 3, 3 if known else 4
-    problem = Problem(LEVELS, SEEN, n if known else None, [RULE] if rules else [], CLASSES)
+    excluded = [RULE] if rules else []
+    problem = Problem(LEVELS, seen, n if known else None, excluded, CLASSES, pool=pool)
     records = np.zeros((capacity, 2), dtype=np.uint16)
     state = counted(problem, layout_of(problem), records, np.zeros(capacity, dtype=np.int32), n)
     state.spread[:] = SPREAD
@@ -103,7 +121,7 @@ def test_tables_are_drawn_from_their_posterior(known, spread, rules):
         _chain(problem, state, 5000, 0 if known else 4, rng, spread=spread) for _ in range(batches)
     ]
     spreads = list(itertools.product(GRID, repeat=3)) if spread else [SPREAD]
-    exact = _exact([n] if known else range(5), spreads, rules)
+    exact = _exact([n] if known else range(5), spreads, rules, seen, pool)
     assert {table for found in each for table in found} <= set(exact)
     likely = sorted(exact, key=exact.get)[-25:]
     share = np.array([[found[table] / 5000 for table in likely] for found in each])
@@ -114,10 +132,11 @@ def test_tables_are_drawn_from_their_posterior(known, spread, rules):
     assert sum(exact[table] for table in likely) > 0.3
 
 
+@pytest.mark.parametrize(("seen", "pool"), [(SEEN, {}), (POOLED, POOL)], ids=["all", "pooled"])
 @pytest.mark.parametrize("classes", [1, CLASSES])
-def test_counts_stay_what_the_records_say(classes):
+def test_counts_stay_what_the_records_say(classes, seen, pool):
     rng = np.random.default_rng(1)
-    problem = Problem(LEVELS, SEEN, None, [], classes)
+    problem = Problem(LEVELS, seen, None, [], classes, pool=pool)
     layout = layout_of(problem)
     records = np.zeros((30, 2), dtype=np.uint16)
     state = counted(problem, layout, records, np.zeros(30, dtype=np.int32), 20)
@@ -126,6 +145,8 @@ def test_counts_stay_what_the_records_say(classes):
         draw_spread(layout, state, GRID, rng)
     again = counted(problem, layout, state.records, state.classes, int(state.n[0]))
     assert state.n[0] != 20
+    there = slice(int(state.n[0]))
+    np.testing.assert_array_equal(state.pooled[there], problem.pooled(state.records)[there])
     for name in ("left", "sizes", "counts", "turned"):
         np.testing.assert_array_equal(getattr(state, name), getattr(again, name))
     assert state.sizes.sum() == state.n[0]

@@ -260,7 +260,7 @@ def test_it_is_saved_and_read_as_any_release(tmp_path):
         ({"chosen": 2.5}, "chosen is 2.5"),
         ({"chosen": 21}, "chosen is 21; there are 20 marginals to choose from"),
         ({"chosen": 1, "marginals": [("a",), ("b", "c", "d")]}, "there are 0 marginals"),
-        ({"chosen": 1, "copies": 2}, "copies is 2, but a second round"),
+        ({"chosen": 1, "copies": 2}, "copies is 2, but a later round"),
         ({"chosen": 1, "pilot": 1.0}, "pilot is 1.0"),
         ({"pilot": 0}, "pilot is 0"),
         ({"most_cells": 8}, r"'a' x 'b' has 9 cells, and most_cells is 8: .* fewer bins"),

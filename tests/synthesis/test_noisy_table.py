@@ -123,9 +123,13 @@ def test_what_is_refused_is_not_paid_for(tmp_path):
 
 def test_wrong_fields_are_named(tmp_path):
     private = dict(COLUMNS, age=COLUMNS["age"] | {"bins": {"private": 3, "share": 0.1}})
+    pools = {"age": (0, 1)}
     for arguments, message in (
         ({"schema": 3}, "schema is 3; it must be a bdp.Schema"),
-        ({"schema": bdp.Schema(private)}, "cut points"),
+        ({"schema": bdp.Schema(private), "copies": 2}, "copies is 2, but a later round"),
+        ({"schema": bdp.Schema(private), "pools": pools}, "'age' have cut points to be chosen"),
+        ({"schema": SCHEMA, "pools": {"sex": (0, 1)}}, "first cells of pools"),
+        ({"schema": SCHEMA, "pools": 3}, "first cells of pools"),
         ({"schema": SCHEMA, "marginals": [("age", "weight")]}, "sets of the columns"),
         ({"schema": SCHEMA, "marginals": []}, "marginals"),
         ({"schema": SCHEMA, "noise": "cauchy"}, "noise is 'cauchy'"),

@@ -135,6 +135,7 @@ class TableModel(Model):
         schema, known = views[0].schema, {one.parts[0].mechanism.n for one in each} - {None}
         if any(view.schema != schema for view in views[1:]):
             raise InvalidInput("the releases have different schemas; fit those of one schema")
+        pool = _pool(views)
         if len(known) > 1:
             raise InvalidInput("the releases have different public n; they aren't of one table")
         levels = tuple(schema.cells.values())
@@ -143,11 +144,12 @@ class TableModel(Model):
                 f"column {quoted(large[0])} has {schema.cells[large[0]]:,} cells; a TableModel's "
                 f"records hold {ABSENT:,} a column at most: give it bins, or group its labels"
             )
+        pools = [1 + int(pool[k][-1]) if k in pool else size for k, size in enumerate(levels)]
         noisy = [
             Noisy(
                 one.columns,
                 np.array(output[one.slice], dtype=np.float64).reshape(
-                    [levels[k] for k in one.columns]
+                    [(pools if len(one.columns) > 1 else levels)[k] for k in one.columns]
                 ),
                 one.cell.scale,
                 not one.cell.noise.laplace,
@@ -159,7 +161,7 @@ class TableModel(Model):
         places = {name: k for k, name in enumerate(schema.cells)}
         rules = [{places[name]: mask for name, mask in rule.items()} for rule in schema.excluding]
         classes = self.classes or min(max(_A_COLUMN * len(levels), _LEAST), _MOST)
-        return Problem(levels, noisy, next(iter(known), None), rules, classes, self.rake)
+        return Problem(levels, noisy, next(iter(known), None), rules, classes, self.rake, pool)
 
     def sample(self, run: Run) -> Draws:
         """Run chains over latent records."""
@@ -192,12 +194,17 @@ class TableModel(Model):
         """Dimensions: shares by level, counts by cell, and concentrations by column."""
         columns = self.schema_of(run.release).columns
         labels = [[_level(name, label) for label in each.names] for name, each in columns.items()]
+        pooled = [
+            [each[c] for c in np.unique(run.read.pools_of(k), return_index=True)[1]]
+            for k, each in enumerate(labels)
+        ]
         ends = np.cumsum([one.counts.size for one in run.read.noisy])
         cells = []
         for place in watched(run.read):
             one = run.read.noisy[m := int(np.searchsorted(ends, place, side="right"))]
             cell = np.unravel_index(place - ends[m] + one.counts.size, one.counts.shape)
-            cells.append(":".join(labels[k][c] for k, c in zip(one.columns, cell, strict=True)))
+            named = labels if len(one.columns) == 1 else pooled
+            cells.append(":".join(named[k][c] for k, c in zip(one.columns, cell, strict=True)))
         return {
             "coords": {
                 "level": [label for each in labels for label in each],
@@ -216,18 +223,24 @@ class TableModel(Model):
         """The number of classes, the schema and the measured marginals."""
         schema = self.schema_of(run.release)
         names = list(schema.columns)
+        pool = {
+            names[k]: np.unique(each, return_index=True)[1].tolist()
+            for k, each in run.read.pool.items()
+        }
         measured = dict.fromkeys(tuple(names[k] for k in one.columns) for one in run.read.noisy)
         return {
             "classes": json.dumps(run.read.classes),
             "schema": text_of(schema.unit, schema.columns, schema.zeros),
             "measured": json.dumps(list(measured)),
+            "pools": json.dumps(pool),
         }
 
     def judged(self, run: Run, drawn: Draws) -> dict[str, Any]:
         """Measured counts in the latent tables, but those of cells that are as large in all."""
-        records, levels = drawn.posterior[RECORDS], run.read.levels
-        measured = dict.fromkeys(one.columns for one in run.read.noisy)
-        counts = np.concatenate([cells_of(records, levels, each) for each in measured], axis=-1)
+        problem, records = run.read, drawn.posterior[RECORDS]
+        measured = dict.fromkeys(one.columns for one in problem.noisy)
+        pooled = problem.pooled(records)
+        counts = np.concatenate([cells_of(pooled, problem.pools, e) for e in measured], axis=-1)
         return {"count": counts[..., np.ptp(counts, axis=(0, 1)) > 0]}
 
     def result(self, run: Run, drawn: Draws, noises: Any = ()) -> TablePosterior:
@@ -261,6 +274,20 @@ def _views(parts: tuple[Part, ...], by: str | None) -> list[MeasuredTableView]:
     return [view]
 
 
+def _pool(views: list[MeasuredTableView]) -> dict[int, Any]:
+    """The pool of each cell, by the columns' places, the same in all releases."""
+    first = views[0].pool
+    for view in views[1:]:
+        if set(view.pool) != set(first) or not all(
+            np.array_equal(view.pool[name], each) for name, each in first.items()
+        ):
+            raise InvalidInput(
+                "the releases pool cells differently; fit them one by one, or draw the second with "
+                "the first's cut points"
+            )
+    return {list(views[0].axes).index(name): each for name, each in first.items()}
+
+
 def _level(column: str, label: Any) -> str:
     """Name of a column's level: smokes[True], or age[18, 30) for an interval."""
     text = str(label)
@@ -281,7 +308,9 @@ def _doubts(problem: Problem, drawn: Tables) -> Iterator[str]:
             f"{problem.classes} classes don't follow what was released: they leave noise whose "
             f"mean square is {misfit:.2f} times what the mechanism adds; take more (classes)"
         )
-    beside = beside_noise(problem.levels, problem.noisy) if problem.rake else math.inf
+    beside = math.inf
+    if problem.rake:
+        beside = beside_noise(problem.levels, problem.noisy, problem.pool)
     if beside < _NOISY:
         yield (
             f"a record's cells have {beside:.1f} times as many records as the noise's standard "

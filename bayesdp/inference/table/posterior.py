@@ -20,6 +20,7 @@ from bayesdp.engines.latent_records import ABSENT
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.table.estimates import Estimates
 from bayesdp.inference.table.regression import FAMILIES, coefficients, prepared
+from bayesdp.schema.files import text_of
 from bayesdp.schema.formulas import columns_of
 from bayesdp.schema.schema import Schema
 
@@ -95,6 +96,35 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         """Columns of the marginals that were released."""
         return tuple(map(tuple, json.loads(self.attrs["measured"])))
 
+    @cached_property
+    def pooled(self) -> TablePosterior:
+        """The posterior of the table whose cells are pooled by private cut points, or itself.
+
+        The columns are in the same intervals as where they were counted with others.
+        """
+        pools = json.loads(self.attrs.get("pools", "{}"))
+        if not pools:
+            return self
+        schema = self.schema.pooled(pools)
+        records = self[_GROUP]["records"].to_numpy().copy()
+        share = self.posterior["share"]
+        ends = np.cumsum([0, *self.schema.cells.values()])
+        parts = []
+        for k, (name, cells) in enumerate(self.schema.cells.items()):
+            own, firsts = share[..., ends[k] : ends[k + 1]], pools.get(name, range(cells))
+            parts.append(np.add.reduceat(own.to_numpy(), firsts, axis=-1))
+            there = records[..., k] != ABSENT
+            runs = np.searchsorted(firsts, records[..., k], side="right") - 1
+            records[..., k] = np.where(there, runs, ABSENT)
+        labels = [f"{name}[{one}]" for name, each in schema.columns.items() for one in each.names]
+        made = {"share": ((*share.dims[:2], "level"), np.concatenate(parts, axis=-1))}
+        posterior = self.posterior.drop_vars(["share", "level"]).assign(made)
+        groups = {name: self[name] for name in self.groups() if name != _GROUP}
+        groups["posterior"] = posterior.assign_coords(level=labels)
+        text = text_of(schema.unit, schema.columns, schema.zeros)
+        attrs = {**self.attrs, "schema": text, "pools": "{}"}
+        return TablePosterior.of(az.InferenceData(attrs=attrs, **groups), records)
+
     def synthetic(self, copies: int = 20, *, seed: int | None = None) -> list[pd.DataFrame]:
         """Draw synthetic copies of the confidential table, as DataFrames that look like it.
 
@@ -129,6 +159,9 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
     ) -> Estimates:
         """Estimate the cells of a table of some columns.
 
+        A column whose cut points were chosen privately has the intervals between these; `estimate`
+        takes any others, as of the grid among whose edges they were chosen.
+
         Parameters
         ----------
         columns : str or sequence of str
@@ -154,6 +187,8 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         """
         import pandas as pd
 
+        if self.pooled is not self:
+            return self.pooled.table(columns, target=target, seed=seed)
         names = self._known([columns] if isinstance(columns, str) else columns)
         self._warn_of_unmeasured(names)
         places = [list(self.schema.columns).index(name) for name in names]

@@ -21,6 +21,9 @@ with the ratio of the targets times
 with b_j = 1 the prior cancels, so that a batch feels the noise alone. Where n isn't known, with a
 uniform prior on {0, ..., capacity}, a record is born from the collapsed predictive, or one chosen
 at random dies: the prior and the proposals cancel, and the likelihoods' ratio is left.
+
+Levels of a column may be pooled, neighbours together: a marginal of that column alone counts its
+levels, any other their pools.
 """
 
 from __future__ import annotations
@@ -51,14 +54,19 @@ class Layout(NamedTuple):
 
     Attributes
     ----------
-    levels : shape (d,)
-        Numbers of levels.
+    levels, pools : shape (d,)
+        Numbers of levels, and of pools, as many where none are pooled.
+    pool : shape (all columns' levels,)
+        The pool of each level; it rises with the level.
     starts : shape (d + 1,)
         Each column's first place among all columns' levels.
     owned : shape (d + 1,)
         The copies of column j are owned[j] to owned[j + 1].
     normal : shape (d,)
-        The first so many of a column's copies have Gaussian noise, and no others.
+        The first so many of a column's copies by pool have Gaussian noise, and no others.
+    alone, normal_alone : shape (d,)
+        From alone[j] on, a column's copies are by level, where its levels are pooled; the first so
+        many of these have Gaussian noise.
     offsets, widths : shape (copies,)
         A copy's first count, and its number of columns.
     columns, strides : shape (copies, most columns)
@@ -80,9 +88,13 @@ class Layout(NamedTuple):
     """
 
     levels: Integers
+    pools: Integers
+    pool: Integers
     starts: Integers
     owned: Integers
     normal: Integers
+    alone: Integers
+    normal_alone: Integers
     offsets: Integers
     widths: Integers
     columns: Integers
@@ -106,6 +118,8 @@ class State(NamedTuple):
     ----------
     records : shape (capacity, d)
         Levels, of which the first n records are there.
+    pooled : shape (capacity, d)
+        The pools of these levels; may be `records` itself where none are pooled.
     classes : shape (capacity,)
     n : shape (1,)
     left : shape (all copies' counts,)
@@ -122,6 +136,7 @@ class State(NamedTuple):
     """
 
     records: NDArray[np.uint16]
+    pooled: NDArray[np.uint16]
     classes: NDArray[np.int32]
     n: Integers
     left: Floats
@@ -149,11 +164,13 @@ class Batch(NamedTuple):
 
 
 @inlined
-def _place(layout: Any, r: int, row: Any) -> Any:
-    """Find a record's count in a copy."""
+def _place(layout: Any, state: Any, r: int, i: int) -> Any:
+    """Find record i's count in a copy."""
     place = layout.offsets[r]
+    if layout.widths[r] == 1:
+        return place + state.records[i, layout.columns[r, 0]]
     for t in range(layout.widths[r]):
-        place += layout.strides[r, t] * row[layout.columns[r, t]]
+        place += layout.strides[r, t] * state.pooled[i, layout.columns[r, t]]
     return place
 
 
@@ -190,30 +207,45 @@ def _chosen(weights: Any, size: int, total: float, rng: Any) -> int:
 
 
 @inlined
-def _relevel(layout: Any, state: Any, row: Any, k: int, j: int, new: Any) -> None:
-    """Give a record of class k another level in column j."""
-    old, start = np.int64(row[j]), layout.starts[j]
+def _relevel(layout: Any, state: Any, i: int, j: int, new: Any) -> None:
+    """Give record i another level in column j."""
+    k, old, start = state.classes[i], np.int64(state.records[i, j]), layout.starts[j]
+    pool = layout.pool[start + new]
     for q in range(layout.touched[j], layout.touched[j + 1]):
-        place = _place(layout, layout.touching[q], row)
+        r = layout.touching[q]
+        place = _place(layout, state, r, i)
+        moved = new - old if layout.widths[r] == 1 else pool - layout.pool[start + old]
         state.left[place] += 1.0
-        state.left[place + layout.leaps[q] * (new - old)] -= 1.0
+        state.left[place + layout.leaps[q] * moved] -= 1.0
     state.counts[k, start + old] -= 1.0
     state.counts[k, start + new] += 1.0
     state.turned[start + old, k] -= 1.0
     state.turned[start + new, k] += 1.0
-    row[j] = new
+    state.records[i, j] = new
+    state.pooled[i, j] = pool
 
 
 @inlined
-def _draw_level(layout: Any, state: Any, i: int, j: int, room: Any, bases: Any, rng: Any) -> None:
-    """Draw column j of record i from its full conditional."""
-    row, k = state.records[i], state.classes[i]
-    old, levels, start = np.int64(row[j]), layout.levels[j], layout.starts[j]
-    first, copies = layout.owned[j], layout.owned[j + 1] - layout.owned[j]
-    normal = layout.normal[j]
+def _gains(
+    layout: Any,
+    state: Any,
+    i: int,
+    first: int,
+    last: int,
+    normal: int,
+    old: Any,
+    size: int,
+    room: Any,
+    bases: Any,
+) -> None:
+    """Sum what one more record in each of a column's cells does to some copies' log likelihood.
+
+    The record i itself, in cell `old`, is taken out first.
+    """
+    copies = last - first
     for q in range(copies):
-        bases[q] = _place(layout, first + q, row) - old
-    for c in range(0, levels, CHUNK):
+        bases[q] = _place(layout, state, first + q, i) - old
+    for c in range(0, size, CHUNK):
         s0 = s1 = s2 = s3 = 0.0  # sums over copies, side by side in one register
         for q in range(normal):
             place, rate = bases[q] + c, 2.0 * layout.rates[first + q]
@@ -228,9 +260,29 @@ def _draw_level(layout: Any, state: Any, i: int, j: int, room: Any, bases: Any, 
             s2 += rate if state.left[place + 2] > 0.0 else -rate
             s3 += rate if state.left[place + 3] > 0.0 else -rate
         room[c], room[c + 1], room[c + 2], room[c + 3] = s0, s1, s2, s3
-    for q in range(copies):  # the record itself is taken out first
+    for q in range(copies):
         if q < normal or state.left[bases[q] + old] == 0.0:
             room[old] += 2.0 * layout.rates[first + q]
+
+
+@inlined
+def _draw_level(
+    layout: Any, state: Any, i: int, j: int, room: Any, spare: Any, bases: Any, rng: Any
+) -> None:
+    """Draw column j of record i from its full conditional."""
+    row, k = state.records[i], state.classes[i]
+    old, levels, start = np.int64(row[j]), layout.levels[j], layout.starts[j]
+    first, alone, last = layout.owned[j], layout.alone[j], layout.owned[j + 1]
+    pool, pools = np.int64(state.pooled[i, j]), layout.pools[j]
+    _gains(layout, state, i, first, alone, layout.normal[j], pool, pools, room, bases)
+    if pools < levels:
+        for c in range(levels - 1, -1, -1):  # in place, as no level comes before its pool
+            room[c] = room[layout.pool[start + c]]
+    if alone < last:
+        normal = layout.normal_alone[j]
+        _gains(layout, state, i, alone, last, normal, old, levels, spare, bases)
+        for c in range(levels):
+            room[c] += spare[c]
     if layout.ruled[j] < layout.ruled[j + 1]:
         for c in range(levels):
             if _excluded(layout, row, j, c):
@@ -245,7 +297,7 @@ def _draw_level(layout: Any, state: Any, i: int, j: int, room: Any, bases: Any, 
         total += room[c]
     new = _chosen(room, levels, total, rng) if total > 0.0 else old
     if new != old:
-        _relevel(layout, state, row, k, j, new)
+        _relevel(layout, state, i, j, new)
 
 
 @inlined
@@ -298,9 +350,9 @@ def _draw_class(layout: Any, state: Any, i: int, room: Any, bases: Any, rng: Any
 
 
 @inlined
-def _gain(layout: Any, state: Any, r: int, row: Any, added: bool) -> Any:
-    """Return what one more record in its cell, or one fewer, does to the log likelihood."""
-    left, rate = state.left[_place(layout, r, row)], layout.rates[r]
+def _gain(layout: Any, state: Any, r: int, i: int, added: bool) -> Any:
+    """Return what one more record in i's cell, or one fewer, does to the log likelihood."""
+    left, rate = state.left[_place(layout, state, r, i)], layout.rates[r]
     if layout.gaussian[r]:
         return rate * (2.0 * left - 1.0) if added else -rate * (2.0 * left + 1.0)
     if added:
@@ -338,25 +390,25 @@ def _batch(layout: Any, state: Any, batch: Any, rng: Any) -> bool:
         batch.picked[moved] = i
         moved += 1
         for r in range(layout.owned[j], layout.owned[j + 1]):
-            change += _gain(layout, state, r, row, False)
-        _relevel(layout, state, row, k, j, b)
+            change += _gain(layout, state, r, i, False)
+        _relevel(layout, state, i, j, b)
         for r in range(layout.owned[j], layout.owned[j + 1]):
-            place = _place(layout, r, row)
+            place = _place(layout, state, r, i)
             state.left[place] += 1.0
-            change += _gain(layout, state, r, row, True)
+            change += _gain(layout, state, r, i, True)
             state.left[place] -= 1.0
     if good and math.log(1.0 - rng.random()) < change:
         return True
     for t in range(moved):
-        _relevel(layout, state, state.records[batch.picked[t]], k, j, a)
+        _relevel(layout, state, batch.picked[t], j, a)
     return False
 
 
 @inlined
-def _count(layout: Any, state: Any, row: Any, sign: float) -> None:
-    """Count a record into all marginals, or out of them."""
+def _count(layout: Any, state: Any, i: int, sign: float) -> None:
+    """Count record i into all marginals, or out of them."""
     for r in range(layout.offsets.size):
-        state.left[_place(layout, r, row)] -= sign
+        state.left[_place(layout, state, r, i)] -= sign
 
 
 @inlined
@@ -375,6 +427,7 @@ def _invent(layout: Any, state: Any, i: int, room: Any, rng: Any) -> bool:
             room[c] = state.counts[k, layout.starts[j] + c] + state.spread[j]
             total += room[c]
         row[j] = _chosen(room, layout.levels[j], total, rng)
+        state.pooled[i, j] = layout.pool[layout.starts[j] + row[j]]
     good = True
     for j in range(d):
         good = good and not _excluded(layout, row, j, np.int64(row[j]))
@@ -382,11 +435,11 @@ def _invent(layout: Any, state: Any, i: int, room: Any, rng: Any) -> bool:
 
 
 @inlined
-def _change(layout: Any, state: Any, row: Any, added: bool) -> float:
-    """Return what one more record does to the log likelihood of all marginals, or one fewer."""
+def _change(layout: Any, state: Any, i: int, added: bool) -> float:
+    """Return what one more record like i does to the log likelihood, or i fewer."""
     change = 0.0
     for r in layout.wholes:
-        change += _gain(layout, state, r, row, added)
+        change += _gain(layout, state, r, i, added)
     return change
 
 
@@ -396,11 +449,10 @@ def _birth(layout: Any, state: Any, room: Any, rng: Any) -> bool:
     n = state.n[0]
     if n == state.classes.size or not _invent(layout, state, n, room, rng):
         return False
-    row = state.records[n]
-    if not math.log(1.0 - rng.random()) < _change(layout, state, row, True):
+    if not math.log(1.0 - rng.random()) < _change(layout, state, n, True):
         return False
-    _count(layout, state, row, 1.0)
-    _join(layout, state, row, state.classes[n], 1.0)
+    _count(layout, state, n, 1.0)
+    _join(layout, state, state.records[n], state.classes[n], 1.0)
     state.n[0] = n + 1
     return True
 
@@ -412,13 +464,13 @@ def _death(layout: Any, state: Any, rng: Any) -> bool:
     if n == 0:
         return False
     i = int(rng.random() * n)
-    row = state.records[i]
-    if not math.log(1.0 - rng.random()) < _change(layout, state, row, False):
+    if not math.log(1.0 - rng.random()) < _change(layout, state, i, False):
         return False
-    _count(layout, state, row, -1.0)
-    _join(layout, state, row, state.classes[i], -1.0)
+    _count(layout, state, i, -1.0)
+    _join(layout, state, state.records[i], state.classes[i], -1.0)
     for j in range(layout.levels.size):
-        row[j] = state.records[n - 1, j]
+        state.records[i, j] = state.records[n - 1, j]
+        state.pooled[i, j] = state.pooled[n - 1, j]
     state.classes[i] = state.classes[n - 1]
     state.n[0] = n - 1
     return True
@@ -462,10 +514,11 @@ def sweep(
     """
     d = layout.levels.size
     room = np.empty(max(layout.levels.max() + CHUNK, state.sizes.size))
+    spare = np.empty(layout.levels.max() + CHUNK)
     bases = np.empty(max(d, layout.offsets.size), dtype=np.int64)
     for i in range(state.n[0]):
         for j in range(d):
-            _draw_level(layout, state, i, j, room, bases, rng)
+            _draw_level(layout, state, i, j, room, spare, bases, rng)
         _draw_class(layout, state, i, room, bases, rng)
     order, ends = np.empty(state.n[0], dtype=np.int64), np.empty(state.sizes.size + 1, np.int64)
     _by_class(state, order, ends)

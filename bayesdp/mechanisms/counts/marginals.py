@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,7 +65,10 @@ def shown_counts(
 
 
 def counted_codes(
-    codes: Sequence[NDArray[Any]], cells: Sequence[int], places: Places
+    codes: Sequence[NDArray[Any]],
+    cells: Sequence[int],
+    places: Places,
+    pool: Mapping[int, NDArray[np.int64]] | None = None,
 ) -> NDArray[np.int64]:
     """Concatenate all marginals' counts, from each column's codes, without the whole table.
 
@@ -77,16 +80,23 @@ def counted_codes(
         Number of cells of each column.
     places : sequence of tuple of int
         Columns of each marginal.
+    pool : mapping of int to ndarray of int, optional
+        The pool of each cell, of the columns that marginals of several columns count by pools.
     """
-    sizes = [math.prod(cells[k] for k in part) for part in places]
+    pools = pool or {}
+    wide = [1 + int(pools[k][-1]) if k in pools else size for k, size in enumerate(cells)]
+    shapes = [wide if len(part) > 1 else cells for part in places]
+    sizes = [math.prod(shape[k] for k in part) for part, shape in zip(places, shapes, strict=True)]
     ends = np.cumsum(sizes)
     counts = np.zeros(int(ends[-1]), dtype=np.int64)
     used = sorted({k for part in places for k in part})
     for start in range(0, len(codes[0]), _BLOCK):
         block = {k: codes[k][start : start + _BLOCK].astype(np.int64) for k in used}
+        pooled = block | {k: pools[k][block[k]] for k in used if k in pools}
         for part, size, end in zip(places, sizes, ends, strict=True):
-            cell = block[part[0]]
+            coded = pooled if len(part) > 1 else block
+            cell = coded[part[0]]
             for k in part[1:]:
-                cell = cell * cells[k] + block[k]
+                cell = cell * wide[k] + coded[k]
             counts[end - size : end] += np.bincount(cell, minlength=size)
     return counts

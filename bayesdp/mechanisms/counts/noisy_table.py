@@ -3,7 +3,8 @@ r"""Noisy marginals of a table of many columns, in rounds, of which later ones m
 The records are coded by a schema, and the cells of the whole table, which may be 10^60, are never
 held. Round r releases all counts of J_r marginals, each plus independent discrete noise of scale
 s_r. Which marginals those of a later round are may be chosen from the released numbers of earlier
-ones, and from nothing else that depends on the data.
+ones, and from nothing else that depends on the data; and so may the pools of cells, neighbours
+together, that a column is counted by where it is counted with others.
 
 One round
 ---------
@@ -13,9 +14,10 @@ removing the unit moves at most k counts of each marginal, by k together: J k in
 sqrt(J) k in L2 norm. Replacing it takes such a vector from the counts and adds another, both
 without negative entries: at most 2 J k in L1 norm and sqrt(2 J) k in L2 norm, since the square of
 a difference of such vectors has no more than both squares. This holds for any J marginals, so it
-doesn't matter which are chosen, nor how many cells they have. At most J k counts (2 J k for a
-replacement) move; all others have the same law for both neighbours, and independent noise, so that
-they change no divergence. A promise about m moving components is thus one about all.
+doesn't matter which are chosen, nor how many cells they have, nor which of these are pooled.
+At most J k counts (2 J k for a replacement) move; all others have the same law for both neighbours,
+and independent noise, so that they change no divergence. A promise about m moving components is
+thus one about all.
 
 All rounds, whatever is chosen
 ------------------------------
@@ -59,7 +61,7 @@ from bayesdp.checks import (
     check_one_statistic,
     is_number,
 )
-from bayesdp.core.fields import WRITTEN, of_table
+from bayesdp.core.fields import WRITTEN, later, of_table
 from bayesdp.core.outputs import structured
 from bayesdp.core.outputs.numbers import Numbers
 from bayesdp.core.views import Measured, MeasuredTableView, View
@@ -111,6 +113,21 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
+class Pools:
+    """Pools of a column's cells, neighbours together.
+
+    Parameters
+    ----------
+    column : str
+    firsts : sequence of int
+        The first cell of each pool, from 0, increasing.
+    """
+
+    column: str
+    firsts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class NoisyTableMechanism(Mechanism):
     """Release noisy counts of marginals of a table of records, in rounds.
 
@@ -133,6 +150,10 @@ class NoisyTableMechanism(Mechanism):
     n : int, optional
         Number of records, where it is public: not under add/remove-one, nor where the unit is a
         person.
+    pools : sequence of `bayesdp.mechanisms.counts.noisy_table.Pools`, or of mappings
+        Columns whose cells are pooled in marginals of several columns; a marginal of such a column
+        alone counts its cells. Public; they may be chosen from the released numbers of earlier
+        rounds than those that count by them.
 
     Raises
     ------
@@ -158,6 +179,7 @@ class NoisyTableMechanism(Mechanism):
     noise: str = "gaussian"
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     n: int | None = None
+    pools: tuple[Pools, ...] = later(())
 
     name: ClassVar[str] = "noisy_table"
     log_concave: ClassVar[bool] = False
@@ -174,7 +196,13 @@ class NoisyTableMechanism(Mechanism):
             )
         object.__setattr__(self, "neighbours", relation)
         object.__setattr__(self, "n", check_public_n(self.n, relation))
+        object.__setattr__(self, "pools", _check_pools(self.pools, self.schema))
         object.__setattr__(self, "rounds", _check_rounds(self.rounds, self.schema.cells))
+        if self._size > _MOST_COUNTS:
+            raise InvalidInput(
+                f"the marginals have {self._size:,} counts together; at most {_MOST_COUNTS:,} are "
+                "released: leave large ones out, or give their columns fewer bins"
+            )
         self._moving(relation)  # which there may be none of, and whose checks are of the scales
 
     @classmethod
@@ -263,10 +291,22 @@ class NoisyTableMechanism(Mechanism):
         return tuple(tuple(place[name] for name in part) for part in self.marginals)
 
     @property
+    def pool(self) -> dict[str, NDArray[np.int64]]:
+        """The pool of each cell, by the columns whose cells are pooled."""
+        cells = self.schema.cells
+        return {one.column: pool_of(one.firsts, cells[one.column]) for one in self.pools}
+
+    def shape_of(self, marginal: Sequence[str]) -> tuple[int, ...]:
+        """Numbers of cells, or of pools, that a marginal counts of each of its columns."""
+        sizes = dict(self.schema.cells)
+        if len(marginal) > 1:
+            sizes |= {one.column: len(one.firsts) for one in self.pools}
+        return tuple(sizes[name] for name in marginal)
+
+    @property
     def slices(self) -> tuple[slice, ...]:
         """Start and stop of each marginal's counts in an output."""
-        cells = self.schema.cells
-        sizes = [_size(part, cells) for part in self.marginals]
+        sizes = [math.prod(self.shape_of(part)) for part in self.marginals]
         return tuple(slice(*ends) for ends in pairwise(accumulate(sizes, initial=0)))
 
     def statistic_of(self, codes: Any) -> NDArray[np.int64]:
@@ -287,7 +327,10 @@ class NoisyTableMechanism(Mechanism):
         InvalidInput
             If columns are missing, or a code isn't one of its column's cells.
         """
-        return counted_codes(_checked_codes(codes, self.schema), self._cells, self.places)
+        names = list(self.schema.columns)
+        pool = {names.index(name): each for name, each in self.pool.items()}
+        checked = _checked_codes(codes, self.schema)
+        return counted_codes(checked, self._cells, self.places, pool)
 
     # What is promised.
 
@@ -384,7 +427,7 @@ class NoisyTableMechanism(Mechanism):
         ]
         measured = zip(self.places, cells, self.slices, strict=True)
         made = tuple(Measured(*each) for each in measured)
-        return (MeasuredTableView(self.schema, self.schema.cells, made),)
+        return (MeasuredTableView(self.schema, self.schema.cells, made, self.pool),)
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Pairs of one unit in the first cell of every marginal, and none, or one in the last."""
@@ -411,14 +454,14 @@ class NoisyTableMechanism(Mechanism):
     @property
     def _size(self) -> int:
         """Number of all marginals' counts."""
-        cells = self.schema.cells
-        return sum(_size(part, cells) for part in self.marginals)
+        return sum(math.prod(self.shape_of(part)) for part in self.marginals)
 
     @property
     def _noises(self) -> tuple[Any, ...]:
         """Noise of each round's counts."""
-        cells = self.schema.cells
-        sizes = [sum(_size(part, cells) for part in one.marginals) for one in self.rounds]
+        sizes = [
+            sum(math.prod(self.shape_of(part)) for part in one.marginals) for one in self.rounds
+        ]
         return tuple(
             dataclasses.replace(part, dimension=size)
             for part, size in zip(self._moving(self.neighbours), sizes, strict=True)
@@ -442,6 +485,11 @@ class NoisyTableMechanism(Mechanism):
             )
         firsts = np.cumsum([len(one.marginals) for one in self.rounds])[:-1]
         return np.split(given, [self.slices[k].start for k in firsts], axis=-1)
+
+
+def pool_of(firsts: Sequence[int], cells: int) -> NDArray[np.int64]:
+    """The pool of each of a column's cells, by the first cell of each pool."""
+    return np.searchsorted(firsts, np.arange(cells), side="right").astype(np.int64) - 1
 
 
 _LEAST = 2.0**-20  # of the factor that scales are multiplied by
@@ -474,10 +522,6 @@ def _moves_of(relation: Neighbours) -> int:
     return _MOVES[relation]
 
 
-def _size(columns: Sequence[str], cells: dict[str, int]) -> int:
-    return math.prod(cells[name] for name in columns)
-
-
 def _check_rounds(rounds: Any, cells: dict[str, int]) -> tuple[Round, ...]:
     """Return the rounds with their marginals as tuples of columns, or raise InvalidInput."""
     if not isinstance(rounds, list | tuple) or not rounds or not _all(Round | Mapping, rounds):
@@ -490,13 +534,26 @@ def _check_rounds(rounds: Any, cells: dict[str, int]) -> tuple[Round, ...]:
         one = of_table(Round)("rounds", given)
         marginals = check_marginals(one.marginals, cells)
         made.append(Round(marginals, check_positive("scale", one.scale)))
-    size = sum(_size(part, cells) for one in made for part in one.marginals)
-    if size > _MOST_COUNTS:
-        raise InvalidInput(
-            f"the marginals have {size:,} counts together; at most {_MOST_COUNTS:,} are released: "
-            "leave large ones out, or give their columns fewer bins"
-        )
     return tuple(made)
+
+
+def _check_pools(pools: Any, schema: Schema) -> tuple[Pools, ...]:
+    """Return the pools, of intervals of the schema, or raise InvalidInput."""
+    if not isinstance(pools, list | tuple) or not _all(Pools | Mapping, pools):
+        raise InvalidInput(
+            f"pools is {quoted(pools)}; it must be a list of Pools, or of mappings of a column and "
+            "firsts, the first cell of each pool"
+        )
+    made = [of_table(Pools)("pools", one) for one in pools]
+    if len({one.column for one in made}) < len(made):
+        raise InvalidInput("pools has a column twice; give each once")
+    for one in made:
+        if not isinstance(one.firsts, list | tuple) or not _all(int, one.firsts):
+            raise InvalidInput(
+                f"firsts is {quoted(one.firsts)}; it must be a list of whole numbers"
+            )
+    schema.pooled({one.column: one.firsts for one in made})
+    return tuple(Pools(one.column, tuple(one.firsts)) for one in made)
 
 
 def _check_shares(shares: Any, rounds: int) -> list[float]:
@@ -534,11 +591,11 @@ def _checked_codes(codes: Any, schema: Schema) -> list[NDArray[Any]]:
 
 
 def shown_by_code(mechanism: NoisyTableMechanism, output: NDArray[Any]) -> NDArray[Any]:
-    """Show counts as a structured array of round, marginal, cell by its codes, and count."""
+    """Show counts as a structured array of round, marginal, cell by codes or pools, and count."""
     of = [k for k, one in enumerate(mechanism.rounds, 1) for _ in one.marginals]
     rounds, labels, cells = [], [], []
     for number, columns in zip(of, mechanism.marginals, strict=True):
-        shape = tuple(mechanism.schema.cells[name] for name in columns)
+        shape = mechanism.shape_of(columns)
         size = math.prod(shape)
         rounds.append(np.full(size, number))
         labels.append(np.full(size, " x ".join(columns), dtype=object))
