@@ -16,7 +16,8 @@ from threadpoolctl import threadpool_limits
 from bayesdp.engines.latent_classes import Mode, Noisy, fitted_mode
 from bayesdp.engines.raked_tables import Raked, Raking, raked, raking_of
 from bayesdp.errors import EngineFailed
-from bayesdp.kernels.table.records import CHUNK, Layout, State, draw_spread, sweep
+from bayesdp.kernels.table.records import draw_spread, sweep
+from bayesdp.kernels.table.state import CHUNK, Layout, State
 from bayesdp.progress import Step, bar
 
 Floats = NDArray[np.float64]
@@ -115,7 +116,8 @@ class Problem:
         """A marginal's counts by pool: sums, with noise as wide as theirs has in the mean."""
         if len(one.columns) > 1 or one.columns[0] not in self.pool:
             return one
-        counts = np.bincount(self.pool[one.columns[0]], one.counts)
+        pool = self.pool[one.columns[0]]
+        counts = np.bincount(pool, one.counts).astype(np.float64)
         return one._replace(
             counts=counts, scale=one.scale * math.sqrt(one.counts.size / counts.size)
         )
@@ -488,7 +490,20 @@ def counted(
     inverse = 1 / (sizes_of + spread[:d, None] * np.array(problem.levels)[:, None])
     turned = counts.T.copy()  # also of a single class, whose transpose is contiguous
     number = np.array([n], dtype=np.int64)
-    return State(records, pooled, classes, number, left, sizes_of, counts, turned, inverse, spread)
+    return State(
+        records,
+        pooled,
+        classes,
+        number,
+        left,
+        sizes_of,
+        counts,
+        turned,
+        inverse,
+        spread,
+        np.ones(int(layout.starts[-1])),  # which a sweep computes first
+        np.zeros(d),
+    )
 
 
 def _room(problem: Problem, layout: Layout) -> int:

@@ -75,7 +75,9 @@ def _dated(column: Any, is_date: bool) -> Any:
     if not is_date:
         return column
     days = {key: _days(column[key]) for key in ("bounds", "bins") if key in column}
-    several = {key: value for key, value in days.items() if isinstance(value, tuple)}
+    several: dict[str, Any] = {
+        key: value for key, value in days.items() if isinstance(value, tuple)
+    }
     private = column.get("bins")
     if isinstance(private, Mapping) and isinstance(private.get("grid"), list | tuple):
         several["bins"] = {**private, "grid": _days(private["grid"])}

@@ -102,7 +102,8 @@ def _chain(problem, state, sweeps, moves, rng, *, spread):
         (True, True, True, False),
         (False, False, False, False),
         (False, True, True, False),
-        (False, True, True, True),
+        (True, True, True, True),
+        (False, False, False, True),
     ],
 )
 def test_tables_are_drawn_from_their_posterior(known, spread, rules, pooled):

@@ -129,3 +129,33 @@ def test_levels_are_pooled_into_runs_of_about_as_many_records():
     np.testing.assert_array_equal(raking.variances, np.repeat(np.diff([*first, 40]), 2) * 4.0)
     records = np.array([[0, 1], [1, 0], [39, 1]], dtype=np.uint16)
     assert raking.coded(records).tolist() == [[0, 1], [1, 0], [len(first) - 1, 1]]
+
+
+def test_a_pooled_column_follows_its_levels_and_its_pools():
+    """Pools 0 to 2 of six levels: both what counts levels and what counts pools is followed."""
+    rng = np.random.default_rng(5)
+    pool = np.array([0, 0, 1, 1, 1, 2])
+    levels, pools = (6, 2), (3, 2)
+
+    def pair(t):
+        return np.bincount(pool[t[:, 0]] * 2 + t[:, 1], minlength=6).reshape(pools).astype(float)
+
+    def alone(t):
+        return np.bincount(t[:, 0], minlength=6).astype(float)
+
+    made = np.stack([rng.integers(0, k, N) for k in levels], axis=1).astype(np.uint16)
+    first = rng.choice(6, N, p=[0.3, 0.05, 0.05, 0.2, 0.3, 0.1])
+    aim = np.stack([first, (pool[first] + (rng.random(N) < 0.2) > 1).astype(int)], axis=1)
+    noisy = [Noisy((0, 1), pair(aim), 0.1, True), Noisy((0,), alone(aim), 0.1, True)]
+    raking = raking_of(levels, noisy, N, {0: pool})
+    assert raking.firsts[0].tolist() == [0, 2, 5]
+    assert raking.firsts_of_pools[0].tolist() == [0, 1, 2]
+    assert raking.variances.tolist() == pytest.approx([0.01] * 6 + [0.02, 0.03, 0.01])
+    found = raked(made, raking, rng).records
+    assert np.abs(pair(made) - pair(aim)).max() > 40
+    assert np.abs(pair(found) - pair(aim)).max() <= 6
+    # Within a pool the table stays as it is: a third of the second pool at each of its levels.
+    inside = alone(found)[2:5]
+    np.testing.assert_allclose(
+        inside / inside.sum(), alone(made)[2:5] / alone(made)[2:5].sum(), atol=0.02
+    )

@@ -358,7 +358,7 @@ def test_columns_that_are_not_the_schemas_are_refused(tmp_path, survey, frame):
         survey.coded([frame])
     with pytest.raises(InvalidInput, match="columns of different lengths"):
         bdp.Schema({"a": ONE["code"], "b": ONE["code"]}).coded({"a": [1], "b": [1, 2]})
-    with pytest.raises(InvalidInput, match="columns 'income' have no cut points yet; choose them"):
+    with pytest.raises(InvalidInput, match="columns 'income' have no cut points yet; bdp"):
         schema(tmp_path).coded(frame)
     assert survey.coded(frame.drop(columns="id")).equals(survey.coded(frame))
 

@@ -1,6 +1,7 @@
 """What a schema may say, and what it is refused for, with the column and the line."""
 
 import datetime as dt
+import json
 import pickle
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import bayesdp as bdp
 from bayesdp.declared_files import line_of
+from bayesdp.schema.plain import check_schema, plain_of
 from tests.schema.example import CUTS, TEXT, schema
 
 InvalidInput = bdp.errors.InvalidInput
@@ -265,3 +267,60 @@ def test_equal_widths():
         bdp.Schema({"x": {"type": "real", "bounds": (1, 1 + 1e-15), "bins": 50}})
     with pytest.raises(InvalidInput, match="bins make 2,000,001 cells; at most 1,000,000"):
         bdp.Schema({"x": {"type": "integer", "bounds": (0, 2_000_000)}})
+
+
+def test_a_grid_and_its_pools():
+    day = dt.date
+    private = {"private": 3, "share": 0.1}
+    whole = {"type": "integer", "bounds": (0, 9), "bins": private}
+    real = {"type": "real", "bounds": (0, 9), "bins": private | {"grid": (0, 1, 4, 9)}}
+    months = {"type": "date", "bounds": (day(2020, 1, 1), day(2020, 12, 31))}
+    made = bdp.Schema(
+        {
+            "whole": whole,
+            "real": real | {"missing": True},
+            "months": months | {"bins": private | {"grid": "month"}},
+            "wide": {"type": "integer", "bounds": (0, 999), "bins": private},
+            "plain": {"type": "boolean"},
+        }
+    )
+    assert list(made.cells.values()) == [3, 4, 3, 3, 2]
+    grid = made.on_grid
+    assert list(grid.cells.values()) == [10, 4, 12, 100, 2]
+    assert grid.on_grid == grid
+    firsts = {"whole": (0, 4, 8), "real": (0, 2, 3), "months": [0, 6]}
+    pooled = grid.pooled(firsts)
+    assert pooled.columns["whole"].shown == ("[0, 4)", "[4, 8)", "[8, 9]")
+    assert pooled.columns["real"].names == ("[0, 4)", "[4, 9]", "missing")
+    assert pooled.columns["months"].bins == (day(2020, 1, 1), day(2020, 7, 1), day(2020, 12, 31))
+    assert pooled.columns["plain"] == grid.columns["plain"]
+    for wrong in (
+        {"whole": (0, 9)},  # whose last pool has no edges
+        {"whole": (1, 2)},
+        {"whole": (0, 4, 4)},
+        {"whole": ()},
+        {"real": (0, 2)},  # missing values with others
+        {"plain": (0, 1)},
+        {"none": (0,)},
+        {"whole": None},
+    ):
+        with pytest.raises(InvalidInput, match="first cells of pools"):
+            grid.pooled(wrong)
+    for bins, message in (
+        (private | {"grid": 2}, "private is 3, but the grid has 2 cells"),
+        (private | {"grid": 11}, "grid isn't allowed: bins make 11 cells"),
+        (private | {"grid": (0, 5)}, "grid isn't allowed: edges must begin and end"),
+        (private | {"size": 3}, "bins has keys private, share, size"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            bdp.Schema({"whole": whole | {"bins": bins}})
+
+
+def test_a_grid_is_written_and_read(tmp_path):
+    bins = {"private": 2, "share": 0.1, "grid": (dt.date(2020, 1, 1), dt.date(2020, 6, 1))}
+    bounds = (dt.date(2020, 1, 1), dt.date(2020, 12, 31))
+    bins["grid"] += (bounds[1],)
+    made = bdp.Schema({"day": {"type": "date", "bounds": bounds, "bins": bins}})
+    made.save(tmp_path / "schema.toml")
+    assert bdp.Schema.load(tmp_path / "schema.toml") == made
+    assert check_schema("schema", json.loads(json.dumps(plain_of(made)))) == made

@@ -168,7 +168,8 @@ class TableModel(Model):
         import numba
 
         problem: Problem = run.read
-        work = problem.size() * len(problem.levels) * run.draws
+        columns = len(problem.levels) + 2 * len(problem.pool)  # whose levels are many
+        work = problem.size() * columns * run.draws
         thin = run.options["thin"] or int(np.clip(_LEVELS_A_CHAIN / work, 1, _THINNEST))
         cells = problem.size() * len(problem.noisy)
         tables = run.options["tables"] or int(np.clip(_CELLS_A_CHAIN / cells, _FEWEST, _USUAL))

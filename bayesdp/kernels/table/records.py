@@ -23,7 +23,8 @@ uniform prior on {0, ..., capacity}, a record is born from the collapsed predict
 at random dies: the prior and the proposals cancel, and the likelihoods' ratio is left.
 
 Levels of a column may be pooled, neighbours together: a marginal of that column alone counts its
-levels, any other their pools.
+levels, any other their pools. What the former says of a level is then the same for all records, and
+is kept as a factor: a pool is drawn first, by the sum of its levels' factors times their priors.
 """
 
 from __future__ import annotations
@@ -35,116 +36,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.kernels.compiling import inlined, kernel
+from bayesdp.kernels.table.state import (
+    CHUNK,
+    count,
+    is_excluded,
+    join,
+    place_of,
+    rebase,
+    relevel,
+)
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-CHUNK = 4
-"""Levels or classes that are taken at once."""
+_LEAST = 1e-200
+"""Sum of weights at which factors are computed anew."""
 _WIDEST = 24
 """Columns whose probabilities are multiplied at once: each is above 1e-12, and a float 1e-308."""
-
-
-class Layout(NamedTuple):
-    """Where the counts of marginals are, and what excludes a record; d columns.
-
-    Each marginal has a copy for each of its columns, in which that column moves fastest, its levels
-    padded to a multiple of `CHUNK`.
-
-    Attributes
-    ----------
-    levels, pools : shape (d,)
-        Numbers of levels, and of pools, as many where none are pooled.
-    pool : shape (all columns' levels,)
-        The pool of each level; it rises with the level.
-    starts : shape (d + 1,)
-        Each column's first place among all columns' levels.
-    owned : shape (d + 1,)
-        The copies of column j are owned[j] to owned[j + 1].
-    normal : shape (d,)
-        The first so many of a column's copies by pool have Gaussian noise, and no others.
-    alone, normal_alone : shape (d,)
-        From alone[j] on, a column's copies are by level, where its levels are pooled; the first so
-        many of these have Gaussian noise.
-    offsets, widths : shape (copies,)
-        A copy's first count, and its number of columns.
-    columns, strides : shape (copies, most columns)
-    rates, gaussian : shape (copies,)
-        The noise of a copy's counts.
-    touched : shape (d + 1,)
-        Copies that have column j are touching[touched[j]:touched[j + 1]].
-    touching, leaps : shape (places,)
-        These copies, and the column's stride in each.
-    wholes : shape (marginals,)
-        The copy of each marginal whose columns are in the marginal's own order.
-    ruled : shape (d + 1,)
-        Rules that have column j are ruling[ruled[j]:ruled[j + 1]].
-    ruling : shape (places,)
-    named : shape (rules, most columns)
-        Columns of each rule; -1 where it has fewer.
-    barred : shape (rules, all columns' levels)
-        Whether a rule names a level; a record with all of a rule's columns named is excluded.
-    """
-
-    levels: Integers
-    pools: Integers
-    pool: Integers
-    starts: Integers
-    owned: Integers
-    normal: Integers
-    alone: Integers
-    normal_alone: Integers
-    offsets: Integers
-    widths: Integers
-    columns: Integers
-    strides: Integers
-    rates: Floats
-    gaussian: NDArray[np.bool_]
-    touched: Integers
-    touching: Integers
-    leaps: Integers
-    wholes: Integers
-    ruled: Integers
-    ruling: Integers
-    named: Integers
-    barred: NDArray[np.bool_]
-
-
-class State(NamedTuple):
-    """Latent records and their counts, all overwritten.
-
-    Attributes
-    ----------
-    records : shape (capacity, d)
-        Levels, of which the first n records are there.
-    pooled : shape (capacity, d)
-        The pools of these levels; may be `records` itself where none are pooled.
-    classes : shape (capacity,)
-    n : shape (1,)
-    left : shape (all copies' counts,)
-        Seen minus counted, for every copy.
-    sizes : shape (K,)
-        Records of each class.
-    counts : shape (K, all columns' levels)
-    turned : shape (all columns' levels, K)
-        `counts`, transposed.
-    inverse : shape (d, K)
-        1 / (size of the class + b_j levels of the column).
-    spread : shape (d + 1,)
-        b of the columns, and a last.
-    """
-
-    records: NDArray[np.uint16]
-    pooled: NDArray[np.uint16]
-    classes: NDArray[np.int32]
-    n: Integers
-    left: Floats
-    sizes: Floats
-    counts: Floats
-    turned: Floats
-    inverse: Floats
-    spread: Floats
 
 
 class Batch(NamedTuple):
@@ -164,35 +73,6 @@ class Batch(NamedTuple):
 
 
 @inlined
-def _place(layout: Any, state: Any, r: int, i: int) -> Any:
-    """Find record i's count in a copy."""
-    place = layout.offsets[r]
-    if layout.widths[r] == 1:
-        return place + state.records[i, layout.columns[r, 0]]
-    for t in range(layout.widths[r]):
-        place += layout.strides[r, t] * state.pooled[i, layout.columns[r, t]]
-    return place
-
-
-@inlined
-def _excluded(layout: Any, row: Any, j: int, level: Any) -> bool:
-    """Return True if a rule excludes the record with this level in column j."""
-    for q in range(layout.ruled[j], layout.ruled[j + 1]):
-        rule, every = layout.ruling[q], True
-        for t in range(layout.named.shape[1]):
-            column = layout.named[rule, t]
-            if column < 0:
-                break
-            one = level if column == j else row[column]
-            if not layout.barred[rule, layout.starts[column] + one]:
-                every = False
-                break
-        if every:
-            return True
-    return False
-
-
-@inlined
 def _chosen(weights: Any, size: int, total: float, rng: Any) -> int:
     """Draw an index in proportion to weights of this total."""
     rest = rng.random() * total
@@ -204,25 +84,6 @@ def _chosen(weights: Any, size: int, total: float, rng: Any) -> int:
             if rest < 0.0:
                 break
     return last
-
-
-@inlined
-def _relevel(layout: Any, state: Any, i: int, j: int, new: Any) -> None:
-    """Give record i another level in column j."""
-    k, old, start = state.classes[i], np.int64(state.records[i, j]), layout.starts[j]
-    pool = layout.pool[start + new]
-    for q in range(layout.touched[j], layout.touched[j + 1]):
-        r = layout.touching[q]
-        place = _place(layout, state, r, i)
-        moved = new - old if layout.widths[r] == 1 else pool - layout.pool[start + old]
-        state.left[place] += 1.0
-        state.left[place + layout.leaps[q] * moved] -= 1.0
-    state.counts[k, start + old] -= 1.0
-    state.counts[k, start + new] += 1.0
-    state.turned[start + old, k] -= 1.0
-    state.turned[start + new, k] += 1.0
-    state.records[i, j] = new
-    state.pooled[i, j] = pool
 
 
 @inlined
@@ -244,7 +105,7 @@ def _gains(
     """
     copies = last - first
     for q in range(copies):
-        bases[q] = _place(layout, state, first + q, i) - old
+        bases[q] = place_of(layout, state, first + q, i) - old
     for c in range(0, size, CHUNK):
         s0 = s1 = s2 = s3 = 0.0  # sums over copies, side by side in one register
         for q in range(normal):
@@ -266,10 +127,62 @@ def _gains(
 
 
 @inlined
+def _draw_by_pool(
+    layout: Any, state: Any, i: int, j: int, room: Any, spare: Any, bases: Any, rng: Any
+) -> bool:
+    """Draw the pool of record i in column j, and the level in it; False if all sums underflow."""
+    k, start, b = state.classes[i], layout.starts[j], state.spread[j]
+    old, pool = np.int64(state.records[i, j]), np.int64(state.pooled[i, j])
+    levels, pools = layout.levels[j], layout.pools[j]
+    first, alone = layout.owned[j], layout.alone[j]
+    _gains(layout, state, i, first, alone, layout.normal[j], pool, pools, room, bases)
+    place, before = start + old, state.factor[start + old]
+    more = 0.0  # as the record itself is taken out
+    for r in range(alone, layout.owned[j + 1]):
+        if r - alone < layout.normal_alone[j] or state.left[layout.offsets[r] + old] == 0.0:
+            more += 2.0 * layout.rates[r]
+    state.factor[place] = before * math.exp(more)
+    state.counts[k, place] -= 1.0
+    top = room[pool]
+    for p in range(pools):
+        top = max(top, room[p])
+    c, total = 0, 0.0
+    for p in range(pools):
+        inside = 0.0
+        while c < levels and layout.pool[start + c] == p:
+            inside += (state.counts[k, start + c] + b) * state.factor[start + c]
+            c += 1
+        room[p] = inside * math.exp(room[p] - top)
+        total += room[p]
+    good = _LEAST < total < math.inf
+    new: Any = old
+    if good:
+        p = _chosen(room, pools, total, rng)
+        inside, size, at = 0.0, 0, 0
+        for c in range(levels):
+            if layout.pool[start + c] == p:
+                if size == 0:
+                    at = c
+                spare[size] = (state.counts[k, start + c] + b) * state.factor[start + c]
+                inside += spare[size]
+                size += 1
+        new = at + _chosen(spare, size, inside, rng)
+    state.counts[k, place] += 1.0
+    state.factor[place] = before
+    if new != old:
+        relevel(layout, state, i, j, new)
+    return good
+
+
+@inlined
 def _draw_level(
     layout: Any, state: Any, i: int, j: int, room: Any, spare: Any, bases: Any, rng: Any
 ) -> None:
     """Draw column j of record i from its full conditional."""
+    if layout.pools[j] < layout.levels[j] and layout.ruled[j] == layout.ruled[j + 1]:
+        if _draw_by_pool(layout, state, i, j, room, spare, bases, rng):
+            return
+        rebase(layout, state, j)
     row, k = state.records[i], state.classes[i]
     old, levels, start = np.int64(row[j]), layout.levels[j], layout.starts[j]
     first, alone, last = layout.owned[j], layout.alone[j], layout.owned[j + 1]
@@ -285,7 +198,7 @@ def _draw_level(
             room[c] += spare[c]
     if layout.ruled[j] < layout.ruled[j + 1]:
         for c in range(levels):
-            if _excluded(layout, row, j, c):
+            if is_excluded(layout, row, j, c):
                 room[c] = -math.inf
     top = room[old]  # which no rule excludes
     for c in range(levels):
@@ -297,25 +210,14 @@ def _draw_level(
         total += room[c]
     new = _chosen(room, levels, total, rng) if total > 0.0 else old
     if new != old:
-        _relevel(layout, state, i, j, new)
-
-
-@inlined
-def _join(layout: Any, state: Any, row: Any, k: int, sign: float) -> None:
-    """Count a record into class k, or out of it."""
-    state.sizes[k] += sign
-    for j in range(layout.levels.size):
-        place = layout.starts[j] + row[j]
-        state.counts[k, place] += sign
-        state.turned[place, k] += sign
-        state.inverse[j, k] = 1.0 / (state.sizes[k] + state.spread[j] * layout.levels[j])
+        relevel(layout, state, i, j, new)
 
 
 @inlined
 def _draw_class(layout: Any, state: Any, i: int, room: Any, bases: Any, rng: Any) -> None:
     """Draw the class of record i from its full conditional."""
     row, old, size = state.records[i], state.classes[i], state.sizes.size
-    _join(layout, state, row, old, -1.0)
+    join(layout, state, row, old, -1.0)
     for k in range(size):
         room[k] = state.sizes[k] + state.spread[layout.levels.size]
     d, even = layout.levels.size, size - size % CHUNK
@@ -346,13 +248,13 @@ def _draw_class(layout: Any, state: Any, i: int, room: Any, bases: Any, rng: Any
         total += room[k]
     new = _chosen(room, size, total, rng)
     state.classes[i] = new
-    _join(layout, state, row, new, 1.0)
+    join(layout, state, row, new, 1.0)
 
 
 @inlined
 def _gain(layout: Any, state: Any, r: int, i: int, added: bool) -> Any:
     """Return what one more record in i's cell, or one fewer, does to the log likelihood."""
-    left, rate = state.left[_place(layout, state, r, i)], layout.rates[r]
+    left, rate = state.left[place_of(layout, state, r, i)], layout.rates[r]
     if layout.gaussian[r]:
         return rate * (2.0 * left - 1.0) if added else -rate * (2.0 * left + 1.0)
     if added:
@@ -384,31 +286,24 @@ def _batch(layout: Any, state: Any, batch: Any, rng: Any) -> bool:
         row = state.records[i]
         if row[j] != a:  # nor one that was moved before
             continue
-        if _excluded(layout, row, j, b):
+        if is_excluded(layout, row, j, b):
             good = False
             continue
         batch.picked[moved] = i
         moved += 1
         for r in range(layout.owned[j], layout.owned[j + 1]):
             change += _gain(layout, state, r, i, False)
-        _relevel(layout, state, i, j, b)
+        relevel(layout, state, i, j, b)
         for r in range(layout.owned[j], layout.owned[j + 1]):
-            place = _place(layout, state, r, i)
+            place = place_of(layout, state, r, i)
             state.left[place] += 1.0
             change += _gain(layout, state, r, i, True)
             state.left[place] -= 1.0
     if good and math.log(1.0 - rng.random()) < change:
         return True
     for t in range(moved):
-        _relevel(layout, state, batch.picked[t], j, a)
+        relevel(layout, state, batch.picked[t], j, a)
     return False
-
-
-@inlined
-def _count(layout: Any, state: Any, i: int, sign: float) -> None:
-    """Count record i into all marginals, or out of them."""
-    for r in range(layout.offsets.size):
-        state.left[_place(layout, state, r, i)] -= sign
 
 
 @inlined
@@ -430,7 +325,7 @@ def _invent(layout: Any, state: Any, i: int, room: Any, rng: Any) -> bool:
         state.pooled[i, j] = layout.pool[layout.starts[j] + row[j]]
     good = True
     for j in range(d):
-        good = good and not _excluded(layout, row, j, np.int64(row[j]))
+        good = good and not is_excluded(layout, row, j, np.int64(row[j]))
     return good
 
 
@@ -451,8 +346,8 @@ def _birth(layout: Any, state: Any, room: Any, rng: Any) -> bool:
         return False
     if not math.log(1.0 - rng.random()) < _change(layout, state, n, True):
         return False
-    _count(layout, state, n, 1.0)
-    _join(layout, state, state.records[n], state.classes[n], 1.0)
+    count(layout, state, n, 1.0)
+    join(layout, state, state.records[n], state.classes[n], 1.0)
     state.n[0] = n + 1
     return True
 
@@ -466,8 +361,8 @@ def _death(layout: Any, state: Any, rng: Any) -> bool:
     i = int(rng.random() * n)
     if not math.log(1.0 - rng.random()) < _change(layout, state, i, False):
         return False
-    _count(layout, state, i, -1.0)
-    _join(layout, state, state.records[i], state.classes[i], -1.0)
+    count(layout, state, i, -1.0)
+    join(layout, state, state.records[i], state.classes[i], -1.0)
     for j in range(layout.levels.size):
         state.records[i, j] = state.records[n - 1, j]
         state.pooled[i, j] = state.pooled[n - 1, j]
@@ -515,6 +410,9 @@ def sweep(
     d = layout.levels.size
     room = np.empty(max(layout.levels.max() + CHUNK, state.sizes.size))
     spare = np.empty(layout.levels.max() + CHUNK)
+    for j in range(d):
+        if layout.pools[j] < layout.levels[j]:
+            rebase(layout, state, j)
     bases = np.empty(max(d, layout.offsets.size), dtype=np.int64)
     for i in range(state.n[0]):
         for j in range(d):

@@ -100,3 +100,20 @@ def counted_codes(
                 cell = cell * wide[k] + coded[k]
             counts[end - size : end] += np.bincount(cell, minlength=size)
     return counts
+
+
+def checked_codes(codes: Any, schema: Any) -> list[NDArray[Any]]:
+    """Return each column's codes, in the schema's order, or raise InvalidInput."""
+    if not hasattr(codes, "columns") or not set(schema.columns) <= set(codes.columns):
+        raise InvalidInput(
+            f"codes is {quoted(codes)}; it must be a DataFrame of the schema's columns, as "
+            "schema.coded(frame)"
+        )
+    made = [codes[name].to_numpy() for name in schema.columns]
+    for (name, cells), given in zip(schema.cells.items(), made, strict=True):
+        whole = given.dtype.kind in "iu"
+        if not whole or (given.size and not 0 <= given.min() <= given.max() < cells):
+            raise InvalidInput(
+                f"codes of column {quoted(name)} must be whole numbers from 0 to {cells - 1}"
+            )
+    return made

@@ -67,7 +67,7 @@ from bayesdp.core.outputs.numbers import Numbers
 from bayesdp.core.views import Measured, MeasuredTableView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
-from bayesdp.mechanisms.counts.marginals import check_marginals, counted_codes
+from bayesdp.mechanisms.counts.marginals import check_marginals, checked_codes, counted_codes
 from bayesdp.mechanisms.modips.promise import gaussian_profile
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.mechanisms.noise.gaussian import DiscreteGaussianMechanism
@@ -329,7 +329,7 @@ class NoisyTableMechanism(Mechanism):
         """
         names = list(self.schema.columns)
         pool = {names.index(name): each for name, each in self.pool.items()}
-        checked = _checked_codes(codes, self.schema)
+        checked = checked_codes(codes, self.schema)
         return counted_codes(checked, self._cells, self.places, pool)
 
     # What is promised.
@@ -571,23 +571,6 @@ def _check_shares(shares: Any, rounds: int) -> list[float]:
 
 def _all(kind: Any, values: Sequence[Any]) -> bool:
     return all(isinstance(value, kind) for value in values)
-
-
-def _checked_codes(codes: Any, schema: Schema) -> list[NDArray[Any]]:
-    """Return each column's codes, in the schema's order, or raise InvalidInput."""
-    if not hasattr(codes, "columns") or not set(schema.columns) <= set(codes.columns):
-        raise InvalidInput(
-            f"codes is {quoted(codes)}; it must be a DataFrame of the schema's columns, as "
-            "schema.coded(frame)"
-        )
-    made = [codes[name].to_numpy() for name in schema.columns]
-    for (name, cells), given in zip(schema.cells.items(), made, strict=True):
-        whole = given.dtype.kind in "iu"
-        if not whole or (given.size and not 0 <= given.min() <= given.max() < cells):
-            raise InvalidInput(
-                f"codes of column {quoted(name)} must be whole numbers from 0 to {cells - 1}"
-            )
-    return made
 
 
 def shown_by_code(mechanism: NoisyTableMechanism, output: NDArray[Any]) -> NDArray[Any]:

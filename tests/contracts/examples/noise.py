@@ -9,7 +9,7 @@ import numpy as np
 
 import bayesdp as bdp
 from bayesdp.mechanisms.counts.cells import Axis
-from bayesdp.mechanisms.counts.noisy_table import Round
+from bayesdp.mechanisms.counts.noisy_table import Pools, Round
 from tests.contracts.examples.example import (
     ADD_REMOVE,
     REPLACE_ONE,
@@ -106,6 +106,13 @@ ROUNDS = [
         [(CORNERS[0], CORNERS[1])],
         np.array(list(itertools.product(range(-5, 7), repeat=3))),
         delta=0.1,
+    ),
+    Example(
+        bdp.mechanisms.NoisyTableMechanism(
+            DATED, [Round([("day", "kind")], 0.3)], "laplace", pools=[Pools("day", (0,))]
+        ),
+        [((0,), (1,))],
+        np.arange(-20, 22)[:, None],
     ),
     Example(
         bdp.mechanisms.NoisyTableMechanism(PERSONS, [Round(["smokes"], 0.7)]),
