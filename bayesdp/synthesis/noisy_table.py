@@ -32,7 +32,7 @@ from bayesdp.schema.schema import Schema
 from bayesdp.schema.units import Person
 from bayesdp.synthesis.base import RecordSynthesizer
 from bayesdp.synthesis.cut_choice import pools_of
-from bayesdp.synthesis.marginal_choice import candidates, chosen_marginals
+from bayesdp.synthesis.marginal_choice import candidates, chosen_marginals, deviation
 from bayesdp.synthesis.parameters import by_value
 from bayesdp.synthesis.publish import pay_then_draw
 from bayesdp.synthesis.scan import Scan
@@ -103,10 +103,11 @@ class TableSynthesizer(RecordSynthesizer):
     -----
     Where the schema leaves cut points to be chosen privately, ``bins = { private = 8, share = 0.1
     }``, the first rounds count such a column alone, in the cells of its grid, for its share of the
-    budget. By these released counts the grid's cells are pooled into intervals of about as many
-    records (`bayesdp.synthesis.cut_choice`), in which the column is then counted with others.
-    Nothing is spent on the choice itself, nor lost: the grid's counts are in the release, and the
-    posterior's tables have the grid's cells.
+    budget. By these released counts the grid's cells are pooled into that many intervals, shorter
+    where there are more records (`bayesdp.synthesis.cut_choice`), in which the column is then
+    counted with others. Nothing is spent on the choice itself, nor lost: the grid's counts are in
+    the release, and the posterior's tables have the grid's cells. Within an interval, how a
+    column's values go with other columns rests on the model.
 
     A second round serves strong relations between columns of few cells, at the others' cost. Where
     all pairs matter alike one round is about as good or better, and is the default. The mean total
@@ -383,7 +384,9 @@ class TableSynthesizer(RecordSynthesizer):
         if place == grids:
             ends = [part.stop for part in mechanism.slices[:grids]]
             _rounds(mechanism, slice(grids)).check_statistic(counts[: ends[-1]])
-            return dataclasses.replace(mechanism, pools=self._pooled(np.split(counts, ends)))
+            parts = zip(np.split(counts, ends), mechanism.rounds, strict=False)
+            given = [(part, deviation(mechanism.noise, one.scale)) for part, one in parts]
+            return dataclasses.replace(mechanism, pools=self._pooled(given))
         if self.chosen is not None and place == grids + 1:
             last = dataclasses.replace(
                 mechanism.rounds[-1], marginals=self._chosen(mechanism, counts)
@@ -391,18 +394,20 @@ class TableSynthesizer(RecordSynthesizer):
             return dataclasses.replace(mechanism, rounds=(*mechanism.rounds[:-1], last))
         return mechanism
 
-    def _pooled(self, released: Sequence[NDArray[Any]] | None = None) -> tuple[Pools, ...]:
-        """Pools by the grids' counts; of as many cells each, where none are released yet."""
+    def _pooled(
+        self, released: Sequence[tuple[NDArray[Any], float]] | None = None
+    ) -> tuple[Pools, ...]:
+        """Pools by the grids' counts and noise; of as many cells each before these are released."""
         made = []
         for place, (name, bins) in enumerate(self._private.items()):
             column = self._schema.on_grid.columns[name]
-            counts = np.zeros(column.cells) if released is None else released[place]
+            counts, noise = released[place] if released else (np.zeros(column.cells), 1.0)
             missing = (column.size,) if column.missing else ()
             own = counts[: column.size].copy()
             if column.starts[-1] >= column.ends[1]:  # a pool of the upper bound alone has no edges
                 own[-2] += own[-1]
                 own = own[:-1]
-            made.append(Pools(name, (*pools_of(own, bins.private), *missing)))
+            made.append(Pools(name, (*pools_of(own, bins.private, noise), *missing)))
         return tuple(made)
 
     def _chosen(self, mechanism: NoisyTableMechanism, released: Any) -> Marginals:
