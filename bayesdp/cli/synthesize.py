@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +19,11 @@ from bayesdp.cli.fields import Field, check_options, fields_of, first_line
 from bayesdp.cli.ledger import cost_text, open_account
 from bayesdp.errors import InvalidInput
 
-USUAL = "beta_binomial"
+USUAL = "discrete_laplace"
+"""The synthesizer of a yes/no answer: the shortest interval of all that `plan` compares."""
+OF_COPIES = "beta_binomial"
+"""The synthesizer that these options ask for, as they did when it was the only one."""
+COPIED = ("--copies", "--size", "--prior", "--confidential-n")
 OF_SCHEMA = "table"
 """The synthesizer that an option --schema asks for."""
 ANY_OPTION = {"ignore_unknown_options": True, "allow_extra_args": True}
@@ -27,14 +31,14 @@ ANY_OPTION = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 def synthesize(context: typer.Context) -> None:
     """Release private copies of data, and what they promise, by any synthesizer."""
-    name = _chosen(context.args)
+    name, why = _chosen(context.args)
     cls, fields = _declared(name)
     common = inspect.signature(_options, eval_str=True).parameters
     offered = [field for field in fields if field.name not in common]
 
     def run(**given: Any) -> None:
         declared = {each.name: each.value(given.pop(each.name)) for each in offered}
-        _run(name, cls, {key: v for key, v in declared.items() if v is not None}, given)
+        _run(name, cls, {key: v for key, v in declared.items() if v is not None}, given, why)
 
     own = [field.parameter(f"Fields of {cls.__name__}") for field in offered]
     made: Any = run
@@ -56,8 +60,14 @@ def _options(
     ],
     out: Annotated[Path, typer.Option(help="Release folder to write.")],
     synthesizer: Annotated[
-        str, typer.Option(help="Its name; `bayesdp synthesizers` lists all.")
-    ] = USUAL,
+        str | None,
+        typer.Option(
+            help="Its name; `bayesdp synthesizers` lists all. Default: discrete_laplace, which "
+            "gives the shortest interval of a proportion; beta_binomial, the synthetic copies of "
+            "Charest (2010), with --copies, --size, --prior or --confidential-n; table with "
+            "--schema."
+        ),
+    ] = None,
     column: Annotated[
         str | None, typer.Option(help="Column of the records: answers 0 and 1, say, or numbers.")
     ] = None,
@@ -113,14 +123,30 @@ def _options(
     """Options that don't depend on the synthesizer; what they are called is what `_run` takes."""
 
 
-def _chosen(args: Sequence[str]) -> str:
-    """Name of the synthesizer, which says what other options there are."""
-    named = OF_SCHEMA if any(arg.partition("=")[0] == "--schema" for arg in args) else USUAL
+def _chosen(args: Sequence[str]) -> tuple[str, str]:
+    """Name of the synthesizer, which says what other options there are, and why it was chosen."""
+    given = dict(_given(args))
+    if "--synthesizer" in given:
+        return given["--synthesizer"], ""
+    if "--schema" in given:
+        return OF_SCHEMA, ""
+    for option in COPIED:
+        if option in given:
+            return OF_COPIES, f"as {option} asks; without it, {USUAL} gives a shorter interval"
+    return USUAL, (
+        "as no other with a pure epsilon that `bayesdp plan` compares gives a shorter interval; "
+        f"for the synthetic copies of Charest (2010): --synthesizer {OF_COPIES}"
+    )
+
+
+def _given(args: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each option that is given, with the text that follows it; those of --set too."""
     for k, arg in enumerate(args):
-        name, equals, value = arg.partition("=")
-        if name == "--synthesizer":
-            named = value if equals else (args[k + 1] if k + 1 < len(args) else "")
-    return named
+        name, equals, text = arg.partition("=")
+        text = text if equals else (args[k + 1] if k + 1 < len(args) else "")
+        yield name, text
+        if name == "--set":
+            yield f"--{text.partition('=')[0].strip()}", text
 
 
 def _declared(name: str) -> tuple[Any, list[Field]]:
@@ -130,7 +156,9 @@ def _declared(name: str) -> tuple[Any, list[Field]]:
     return cls, fields_of(cls, settings_of(cls))
 
 
-def _run(name: str, cls: Any, declared: dict[str, Any], given: dict[str, Any]) -> None:
+def _run(
+    name: str, cls: Any, declared: dict[str, Any], given: dict[str, Any], why: str = ""
+) -> None:
     """Release, by a synthesizer with declared fields, from the data that the other options name."""
     from bayesdp.evaluation.declarations import release_of
     from bayesdp.release import MANIFEST
@@ -167,6 +195,10 @@ def _run(name: str, cls: Any, declared: dict[str, Any], given: dict[str, Any]) -
     release.save(out, force=given["force"])
     copies = "1 copy" if release.copies == 1 else f"{release.copies} copies"
     typer.echo(f"released {copies} to {out}: {release.guarantee}")
+    if why:
+        typer.echo(f"  {name}, {why}")
+    if release.copies > 1:
+        typer.echo("  all copies share this epsilon; a single one, --copies 1, would have it alone")
     for assumption in release.guarantee.assumptions:
         typer.echo(f"  {assumption}")
     if account is not None:

@@ -192,7 +192,7 @@ def test_bad_input_is_a_clear_error_and_nothing_is_written_or_drawn(
 
 
 def test_an_existing_folder_costs_nothing(bayesdp, place, monkeypatch):
-    line = "synthesize data.csv --column voted --epsilon 1 --out r"
+    line = "synthesize data.csv --column voted --epsilon 1 --copies 5 --out r"
     assert bayesdp(line)[0] == 0
     first = bdp.Release.load("r")
 
@@ -209,7 +209,8 @@ def test_an_existing_folder_costs_nothing(bayesdp, place, monkeypatch):
 
 def test_posteriors_are_not_overwritten_and_match_their_release(bayesdp):
     for name in ("r", "s"):
-        assert bayesdp(f"synthesize data.csv --column voted --epsilon 1 --out {name}")[0] == 0
+        line = f"synthesize data.csv --column voted --epsilon 1 --copies 5 --out {name}"
+        assert bayesdp(line)[0] == 0
     assert bayesdp("fit r --out p.nc --draws 50")[0] == 0
     assert "exists" in bayesdp("fit r --out p.nc --draws 50")[2]
     for out, message in (("r --force", "is a folder"), ("no/p.nc", "'no' doesn't exist")):
