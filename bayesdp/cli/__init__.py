@@ -16,6 +16,7 @@ from bayesdp.cli import (
     estimate,
     explore,
     fit,
+    inspect,
     ledger,
     plan,
     report,
@@ -41,6 +42,7 @@ app.command()(reproduce.reproduce)
 app.command()(errata.errata)
 app.command()(plan.plan)
 app.command()(study.study)
+app.command()(inspect.inspect)
 app.command()(fit.fit)
 app.command()(estimate.estimate)
 app.command()(report.report)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +13,7 @@ from bayesdp.cli import options
 from bayesdp.cli.analyses import run_analysis
 from bayesdp.cli.options import Force
 from bayesdp.cli.posteriors import print_summary
+from bayesdp.cli.printed import print_next
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.readers import MODELS, family_of
 
@@ -102,6 +104,7 @@ def fit(
         f"posterior written to {out} (engine {idata.attrs['engine']}: "
         f"{idata.attrs['engine_reason']})"
     )
+    print_next(f"bayesdp report {shlex.quote(str(out))} {shlex.quote(target)} --out report/")
 
 
 def _is_analysis(target: str) -> bool:

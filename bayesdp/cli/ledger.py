@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bayesdp.cli.printed import print_next
 from bayesdp.errors import InvalidInput, quoted
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ def create(
         f"dataset {dataset} may spend epsilon = {epsilon}, delta = {delta} ({neighbours})"
         + (f"; delta = {kept} of it is kept for concentrated composition" if kept else "")
     )
+    print_next(f"bayesdp synthesize DATA ... --ledger URL --dataset {shlex.quote(dataset)}")
 
 
 @app.command()

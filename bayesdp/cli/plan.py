@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bayesdp.cli import options
+from bayesdp.cli.printed import print_next
 from bayesdp.cli.tables import print_table, progress_bar
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.readers import MODELS
@@ -119,6 +120,20 @@ def plan(
             figure.savefig(work / PICTURE, dpi=200)
     if out is not None:
         typer.echo(f"table and map written to {out}")
+    print_next(_synthesize_line(planned_release))
+
+
+def _synthesize_line(plan: Plan) -> str | None:
+    """The command that releases a column as planned, where its mechanism has a synthesizer."""
+    from bayesdp.evaluation.declarations import SYNTHESIZERS
+
+    if plan.mechanism not in SYNTHESIZERS:
+        return None
+    copies = f" --copies {plan.copies}" if plan.copies > 1 else ""
+    return (
+        f"bayesdp synthesize DATA --synthesizer {plan.mechanism} --column NAME "
+        f"--epsilon {plan.epsilon:g}{copies} --out release/"
+    )
 
 
 def _mechanisms(names: str | None, declared: list[str]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bayesdp.cli import options
+from bayesdp.cli.printed import print_next
 from bayesdp.errors import InvalidInput, quoted
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ def template(
     with whole_file(out) as work:
         work.write_text(text, encoding="utf-8")
     typer.echo(f"wrote {out}: fill it in from the codebook; no record was read")
+    print_next(f"bayesdp schema check {shlex.quote(str(out))} {shlex.quote(str(data))}")
 
 
 @app.command()
@@ -59,6 +62,8 @@ def check(
     if faults := list(_faults(declared, data)):
         raise InvalidInput(f"{data} doesn't fit: " + "; ".join(faults))
     typer.echo(f"all records of {data} fit")
+    files = f"{shlex.quote(str(data))} --schema {shlex.quote(str(schema))}"
+    print_next(f"bayesdp synthesize {files} --epsilon 1 --out release/")
 
 
 def _show(schema: Schema) -> None:

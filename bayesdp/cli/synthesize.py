@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +17,9 @@ import typer
 
 from bayesdp.cli import options
 from bayesdp.cli.fields import Field, check_options, fields_of, first_line
+from bayesdp.cli.inspect import fit_line
 from bayesdp.cli.ledger import cost_text, open_account
+from bayesdp.cli.printed import print_next
 from bayesdp.errors import InvalidInput
 
 USUAL = "discrete_laplace"
@@ -203,6 +206,7 @@ def _run(
         typer.echo(f"  {assumption}")
     if account is not None:
         typer.echo(f"  left of {account.name}: {cost_text(account.remaining())}")
+    print_next(fit_line(release, out) or f"bayesdp inspect {shlex.quote(str(out))}")
 
 
 def _section(cls: Any, given: dict[str, Any], listed: dict[str, Any] | None) -> Any:

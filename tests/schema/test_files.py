@@ -107,7 +107,8 @@ def test_the_command_writes_a_template(folder, run_cli):
     status, out, _ = run_cli("schema template survey.csv --out new.toml")
     assert (status, out) == (
         0,
-        "wrote new.toml: fill it in from the codebook; no record was read\n",
+        "wrote new.toml: fill it in from the codebook; no record was read\n"
+        "next: bayesdp schema check new.toml survey.csv\n",
     )
     assert (folder / "new.toml").read_text() == bdp.Schema.template("survey.csv")
     assert run_cli("schema template survey.csv --out new.toml")[0] == 2
@@ -161,7 +162,10 @@ def test_the_command_says_whether_records_fit(folder, run_cli, kind, old, new, s
     status, out, error = run_cli(f"schema check survey.toml survey.{kind}")
     if said is None:
         assert (status, error) == (0, "")
-        assert out.endswith(f"all records of survey.{kind} fit\n")
+        assert out.endswith(
+            f"all records of survey.{kind} fit\nnext: bayesdp synthesize survey.{kind} --schema "
+            "survey.toml --epsilon 1 --out release/\n"
+        )
         return
     assert status == 2
     assert all(each in error for each in said), error
