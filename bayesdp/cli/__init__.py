@@ -16,6 +16,7 @@ from bayesdp.cli import (
     estimate,
     explore,
     fit,
+    init,
     inspect,
     ledger,
     plan,
@@ -36,6 +37,7 @@ app = typer.Typer(
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(schema.app, name="schema")
 app.command(add_help_option=False, context_settings=synthesize.ANY_OPTION)(synthesize.synthesize)
+app.command()(init.init)
 app.command()(catalogue.synthesizers)
 app.command()(catalogue.models)
 app.command()(reproduce.reproduce)

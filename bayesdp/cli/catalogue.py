@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from bayesdp.cli.fields import Field, fields_of, first_line
+from bayesdp.cli.printed import print_next
 from bayesdp.registry import Registry
 
 
@@ -24,6 +25,8 @@ def synthesizers(
     cls = synthesizer_named(name)
     _show(name, cls, fields_of(cls, settings_of(cls)))
     typer.echo(f"it takes: {cls.takes}")
+    if cls.takes != "model":
+        print_next(f"bayesdp init {name}")
 
 
 def models(

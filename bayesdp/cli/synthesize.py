@@ -11,16 +11,17 @@ import inspect
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
 from bayesdp.cli import options
+from bayesdp.cli.config import Config, load_config
 from bayesdp.cli.fields import Field, check_options, fields_of, first_line
 from bayesdp.cli.inspect import fit_line
 from bayesdp.cli.ledger import cost_text, open_account
 from bayesdp.cli.printed import print_next
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 USUAL = "discrete_laplace"
 """The synthesizer of a yes/no answer: the shortest interval of all that `plan` compares."""
@@ -34,14 +35,16 @@ ANY_OPTION = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 def synthesize(context: typer.Context) -> None:
     """Release private copies of data, and what they promise, by any synthesizer."""
-    name, why = _chosen(context.args)
+    config, why = _chosen(context.args)
+    name = config.name
     cls, fields = _declared(name)
     common = inspect.signature(_options, eval_str=True).parameters
     offered = [field for field in fields if field.name not in common]
 
     def run(**given: Any) -> None:
         declared = {each.name: each.value(given.pop(each.name)) for each in offered}
-        _run(name, cls, {key: v for key, v in declared.items() if v is not None}, given, why)
+        typed = {key: value for key, value in declared.items() if value is not None}
+        _run(config, cls, typed, given, why)
 
     own = [field.parameter(f"Fields of {cls.__name__}") for field in offered]
     made: Any = run
@@ -57,11 +60,17 @@ def synthesize(context: typer.Context) -> None:
 
 
 def _options(
-    data: Annotated[
-        str,
-        typer.Argument(help="Confidential data: a CSV or Parquet file, or networkx:NAME."),
-    ],
     out: Annotated[Path, typer.Option(help="Release folder to write.")],
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            help="Confidential data: a CSV or Parquet file, or networkx:NAME.", show_default=False
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="A TOML file that declares the release, as `bayesdp init` writes it."),
+    ] = None,
     synthesizer: Annotated[
         str | None,
         typer.Option(
@@ -81,7 +90,10 @@ def _options(
     counts: Annotated[
         str | None, typer.Option(help="Column of how many records each row stands for.")
     ] = None,
-    ties: Annotated[str, typer.Option(help="Columns of the ends of a network's ties.")] = "from,to",
+    ties: Annotated[
+        str | None,
+        typer.Option(help="Columns of the ends of a network's ties; default: from,to."),
+    ] = None,
     nodes: Annotated[
         str | None,
         typer.Option(
@@ -126,17 +138,27 @@ def _options(
     """Options that don't depend on the synthesizer; what they are called is what `_run` takes."""
 
 
-def _chosen(args: Sequence[str]) -> tuple[str, str]:
-    """Name of the synthesizer, which says what other options there are, and why it was chosen."""
+def _chosen(args: Sequence[str]) -> tuple[Config, str]:
+    """The synthesizer, which says what other options there are, and why it was chosen."""
     given = dict(_given(args))
-    if "--synthesizer" in given:
-        return given["--synthesizer"], ""
+    named = given.get("--synthesizer")
+    if "--config" in given:
+        config = load_config(Path(given["--config"]))
+        if named not in (None, config.name):
+            raise InvalidInput(
+                f"synthesizer is {quoted(named)}, but {given['--config']} declares "
+                f"{quoted(config.name)}; leave one of them out"
+            )
+        return config, ""
+    if named is not None:
+        return Config(named), ""
     if "--schema" in given:
-        return OF_SCHEMA, ""
+        return Config(OF_SCHEMA), ""
     for option in COPIED:
         if option in given:
-            return OF_COPIES, f"as {option} asks; without it, {USUAL} gives a shorter interval"
-    return USUAL, (
+            why = f"as {option} asks; without it, {USUAL} gives a shorter interval"
+            return Config(OF_COPIES), why
+    return Config(USUAL), (
         "as no other with a pure epsilon that `bayesdp plan` compares gives a shorter interval; "
         f"for the synthetic copies of Charest (2010): --synthesizer {OF_COPIES}"
     )
@@ -160,14 +182,15 @@ def _declared(name: str) -> tuple[Any, list[Field]]:
 
 
 def _run(
-    name: str, cls: Any, declared: dict[str, Any], given: dict[str, Any], why: str = ""
+    config: Config, cls: Any, declared: dict[str, Any], given: dict[str, Any], why: str
 ) -> None:
     """Release, by a synthesizer with declared fields, from the data that the other options name."""
     from bayesdp.evaluation.declarations import release_of
     from bayesdp.release import MANIFEST
     from bayesdp.storage import check_target
 
-    out, by, all_groups = given["out"], given["by"], given["all_groups"]
+    name, out, all_groups = config.name, given["out"], given["all_groups"]
+    by = given["by"] or config.data.get("by")
     check_target(out, MANIFEST, force=given["force"])  # before anything is spent or drawn
     account = open_account(given["ledger"], given["dataset"])
     listed = options.groups(given["groups"]) if given["groups"] else None
@@ -177,16 +200,18 @@ def _run(
             "--confidential-n"
         )
     declared |= _once(declared, options.parameters(given["parameters"] or []))
-    if cls.named and not (given["column"] or given["columns"]):
-        given["columns"] = release_of(name, declared)[0].columns
-    section = _section(cls, given, listed)
-    section.check_taken_by(name, cls)
     if given["confidential_n"]:
         declared |= _once(declared, {"public_n": False})
+    declared = config.fields | declared
+    if cls.named and not any(given[key] or config.data.get(key) for key in ("column", "columns")):
+        given["columns"] = release_of(name, declared)[0].columns
+    section = _section(cls, given, listed, config.data)
+    section.check_taken_by(name, cls)
     if listed or all_groups:
         declared["groups"] = list(listed.values()) if listed else None
     synthesizer, settings = release_of(name, declared)
-    data, labels = section.read(Path(), synthesizer)
+    folder = config.folder if given["data"] is None else Path()
+    data, labels = section.read(folder, synthesizer)
     if all_groups:
         from bayesdp.synthesis.groups import sorted_labels
 
@@ -209,8 +234,10 @@ def _run(
     print_next(fit_line(release, out) or f"bayesdp inspect {shlex.quote(str(out))}")
 
 
-def _section(cls: Any, given: dict[str, Any], listed: dict[str, Any] | None) -> Any:
-    """The declaration of the data, as of an analysis in TOML."""
+def _section(
+    cls: Any, given: dict[str, Any], listed: dict[str, Any] | None, in_file: dict[str, Any]
+) -> Any:
+    """The declaration of the data, as of an analysis in TOML; what is typed comes first."""
     from bayesdp.evaluation.data_section import DataSection
     from bayesdp.synthesis.network_tables import NETWORKX
     from bayesdp.synthesis.tables import check_values
@@ -218,20 +245,30 @@ def _section(cls: Any, given: dict[str, Any], listed: dict[str, Any] | None) -> 
     def split(text: Any) -> list[str] | None:
         return text.split(",") if isinstance(text, str) else text
 
-    values, above = split(given["values"]), given["above"]
-    check_values(given["equals"], values, above)  # before the records are looked at
-    source = given["data"]
-    of_table = given["column"] or given["columns"] or cls.takes != "network"
-    in_file = not of_table and not source.startswith(NETWORKX)
-    return DataSection.declared(
-        source=source,
-        labels=listed if given["by"] else None,
-        columns=split(given["columns"]),
-        values=values,
-        ties=split(given["ties"]) if in_file else None,
-        **{name: given[name] for name in ("column", "by", "counts", "equals", "above")},
-        **{name: given[name] for name in ("nodes", "directed")},
-    )
+    typed = {
+        "source": given["data"],
+        "labels": listed if given["by"] or in_file.get("by") else None,
+        "directed": given["directed"] or None,
+        **{name: split(given[name]) for name in ("columns", "values", "ties")},
+        **{name: given[name] for name in ("column", "by", "counts", "equals", "above", "nodes")},
+    }
+    known = in_file | {name: value for name, value in typed.items() if value is not None}
+    if known.get("source") is None:
+        raise InvalidInput("data is missing; give a file of confidential data, or networkx:NAME")
+    check_values(known.get("equals"), known.get("values"), known.get("above"))  # before the records
+    of_table = known.get("column") or known.get("columns") or cls.takes != "network"
+    if of_table or str(known["source"]).startswith(NETWORKX):
+        if "ties" not in in_file:
+            known.pop("ties", None)
+    else:
+        known.setdefault("ties", ["from", "to"])
+    return DataSection.declared(**known)
+
+
+def said_of_data() -> dict[str, str]:
+    """What is said of each option that doesn't depend on the synthesizer."""
+    common = inspect.signature(_options, eval_str=True).parameters.values()
+    return {each.name: get_args(each.annotation)[1].help for each in common}
 
 
 def _once(declared: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:

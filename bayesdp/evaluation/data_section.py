@@ -80,7 +80,9 @@ class DataSection(BaseModel):
             return cls(**given)
         except ValidationError as error:
             faults = "; ".join(
-                fault["msg"].removeprefix("Value error, ") for fault in error.errors()
+                "".join(f"{place}: " for place in fault["loc"][:1])
+                + fault["msg"].removeprefix("Value error, ")
+                for fault in error.errors()
             )
             raise InvalidInput(faults) from error
 
