@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bayesdp.cli import options
-from bayesdp.cli.printed import print_next
+from bayesdp.cli.printed import print_json, print_next, rows_of
 from bayesdp.cli.tables import print_table, progress_bar
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.readers import MODELS
@@ -71,6 +71,7 @@ def plan(
         Path | None, typer.Option(help="Folder for the table (CSV) and the map (PNG).")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier plan there.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Find the smallest epsilon that makes an interval short enough, before there are data."""
     from bayesdp.evaluation.declarations import model_of
@@ -111,16 +112,32 @@ def plan(
             seed=seed,
             progress=step,
         )
-    _print(planned_release)
-    typer.echo(planned_release.why())
+    if not as_json:
+        _print(planned_release)
+        typer.echo(planned_release.why())
     with nullcontext() if out is None else whole_folder(out, TABLE, force=force) as work:
         if work is not None:
             planned_release.table.to_csv(work / TABLE, index=False)
             figure: Any = planned_release.plot().figure
             figure.savefig(work / PICTURE, dpi=200)
+    if as_json:
+        print_json(_told(planned_release))
+        return
     if out is not None:
         typer.echo(f"table and map written to {out}")
     print_next(_synthesize_line(planned_release))
+
+
+def _told(plan: Plan) -> dict[str, Any]:
+    said = ("mechanism", "copies", "epsilon", "target", "level", "assurance", "n", "attacker_prior")
+    told = {name: getattr(plan, name) for name in said}
+    told["n"] = [min(plan.n), max(plan.n)] if isinstance(plan.n, range) else plan.n
+    best = [
+        {"mechanism": mechanism, "copies": copies, "epsilon": epsilon}
+        for (mechanism, copies), epsilon in plan.best.items()
+    ]
+    why = {"why": plan.why(), "next": _synthesize_line(plan)}
+    return told | {"best": best, "table": rows_of(plan.table)} | why
 
 
 def _synthesize_line(plan: Plan) -> str | None:

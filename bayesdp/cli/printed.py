@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from collections.abc import Mapping
@@ -24,6 +25,18 @@ def plain(value: Any) -> Any:
     if hasattr(value, "tolist"):  # of NumPy
         return plain(value.tolist())
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def rows_of(frame: Any) -> list[dict[str, Any]]:
+    """The rows of a pandas DataFrame, as JSON has them."""
+    rows: list[dict[str, Any]] = plain(frame.to_dict("records"))
+    return rows
+
+
+def promise_of(guarantee: Any) -> dict[str, Any]:
+    """A guarantee's parts, by their names."""
+    told: dict[str, Any] = plain(dataclasses.asdict(guarantee))
+    return told
 
 
 def print_next(line: str | None) -> None:

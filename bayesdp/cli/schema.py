@@ -6,12 +6,12 @@ import math
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bayesdp.cli import options
-from bayesdp.cli.printed import print_next
+from bayesdp.cli.printed import print_json, print_next
 from bayesdp.errors import InvalidInput, quoted
 
 if TYPE_CHECKING:
@@ -51,19 +51,31 @@ def check(
     data: Annotated[
         Path | None, typer.Argument(help="Confidential data: a CSV or Parquet file.")
     ] = None,
+    as_json: options.Json = False,
 ) -> None:
     """Show a schema and, with data, whether all records fit; no value is shown, and no number."""
     from bayesdp.schema.schema import Schema
 
     declared = Schema.load(schema)
-    _show(declared)
-    if data is None:
-        return
-    if faults := list(_faults(declared, data)):
+    if not as_json:
+        _show(declared)
+    if data is not None and (faults := list(_faults(declared, data))):
         raise InvalidInput(f"{data} doesn't fit: " + "; ".join(faults))
+    if as_json:
+        print_json(_told(declared) | {"fits": None if data is None else True})
+    if data is None or as_json:
+        return
     typer.echo(f"all records of {data} fit")
     files = f"{shlex.quote(str(data))} --schema {shlex.quote(str(schema))}"
     print_next(f"bayesdp synthesize {files} --epsilon 1 --out release/")
+
+
+def _told(schema: Schema) -> dict[str, Any]:
+    columns = [
+        {"column": name, "type": each.type, "cells": each.cells, "public": each.public}
+        for name, each in schema.columns.items()
+    ]
+    return {"columns": columns, "cells": math.prod(schema.cells.values())}
 
 
 def _show(schema: Schema) -> None:

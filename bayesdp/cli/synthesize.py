@@ -11,7 +11,7 @@ import inspect
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -20,8 +20,11 @@ from bayesdp.cli.config import Config, load_config
 from bayesdp.cli.fields import Field, check_options, fields_of, first_line
 from bayesdp.cli.inspect import fit_line
 from bayesdp.cli.ledger import cost_text, open_account
-from bayesdp.cli.printed import print_next
+from bayesdp.cli.printed import print_json, print_next, promise_of
 from bayesdp.errors import InvalidInput, quoted
+
+if TYPE_CHECKING:
+    from bayesdp.release import Release
 
 USUAL = "discrete_laplace"
 """The synthesizer of a yes/no answer: the shortest interval of all that `plan` compares."""
@@ -134,6 +137,7 @@ def _options(
     force: Annotated[
         bool, typer.Option("--force", help="Replace an earlier result there.")
     ] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Options that don't depend on the synthesizer; what they are called is what `_run` takes."""
 
@@ -221,17 +225,29 @@ def _run(
         settings["by"] = labels
     release = synthesizer.release(data, ledger=account, **settings)
     release.save(out, force=given["force"])
+    left = None if account is None else account.remaining()
+    line = fit_line(release, out) or f"bayesdp inspect {shlex.quote(str(out))}"
+    if given["as_json"]:
+        told = {"folder": str(out), "synthesizer": name, "copies": release.copies}
+        promise = {"guarantee": promise_of(release.guarantee)}
+        paid = {} if left is None else {"left": {"epsilon": left.epsilon, "delta": left.delta}}
+        print_json(told | promise | paid | {"next": line})
+        return
+    _print(release, out, f"{name}, {why}" if why else "")
+    if left is not None and account is not None:
+        typer.echo(f"  left of {account.name}: {cost_text(left)}")
+    print_next(line)
+
+
+def _print(release: Release, out: Path, why: str) -> None:
     copies = "1 copy" if release.copies == 1 else f"{release.copies} copies"
     typer.echo(f"released {copies} to {out}: {release.guarantee}")
     if why:
-        typer.echo(f"  {name}, {why}")
+        typer.echo(f"  {why}")
     if release.copies > 1:
         typer.echo("  all copies share this epsilon; a single one, --copies 1, would have it alone")
     for assumption in release.guarantee.assumptions:
         typer.echo(f"  {assumption}")
-    if account is not None:
-        typer.echo(f"  left of {account.name}: {cost_text(account.remaining())}")
-    print_next(fit_line(release, out) or f"bayesdp inspect {shlex.quote(str(out))}")
 
 
 def _section(

@@ -100,7 +100,7 @@ BAD = {
     '[data]\nsource = "d.csv"': "synthesizer.name is missing; `bayesdp synthesizers` lists all",
     "[synthesizer]\nname = 3": "synthesizer.name is missing",
     '[synthesizer]\nname = "no"': "it must be one of beta_binomial,",
-    '[data]\nsource = "d.csv"\ncolumn = "voted"\n[synthesizer]\nname = "discrete_laplace"\nepsilom = 1':
+    '[data]\nsource = "d.csv"\ncolumn = "x"\n[synthesizer]\nname = "discrete_laplace"\nepsilom = 1':
         "epsilom: a DiscreteLaplaceSynthesize",
     '[data]\ncolumn = 3\nsource = "d.csv"\n[synthesizer]\nname = "discrete_laplace"\nepsilon = 1':
         "column: Input should be a valid string",
