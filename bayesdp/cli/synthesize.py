@@ -67,7 +67,9 @@ def _options(
     data: Annotated[
         str | None,
         typer.Argument(
-            help="Confidential data: a CSV or Parquet file, or networkx:NAME.", show_default=False
+            help="Confidential data: a CSV (.csv, .tsv), Parquet, Excel (.xlsx), Stata (.dta) or "
+            "SPSS (.sav) file, - for CSV from standard input, or networkx:NAME.",
+            show_default=False,
         ),
     ] = None,
     config: Annotated[
@@ -195,6 +197,8 @@ def _run(
 
     name, out, all_groups = config.name, given["out"], given["all_groups"]
     by = given["by"] or config.data.get("by")
+    if str(out) == "-":
+        raise InvalidInput("out is '-', but a release is a folder of two files; name the folder")
     check_target(out, MANIFEST, force=given["force"])  # before anything is spent or drawn
     account = open_account(given["ledger"], given["dataset"])
     listed = options.groups(given["groups"]) if given["groups"] else None

@@ -128,7 +128,7 @@ BAD = {
     "synthesize data.csv --column vote --epsilon 1 --out r": "'vote' isn't in data.csv, which has",
     "synthesize data.parquet --column vote --epsilon 1 --out r": "column 'vote' isn't in",
     "synthesize nothing.csv --column voted --epsilon 1 --out r": "no such file",
-    "synthesize data.xls --column voted --epsilon 1 --out r": ".csv or .parquet",
+    "synthesize data.xls --column voted --epsilon 1 --out r": ".csv, .tsv, .parquet",
     "synthesize data.csv --column answer --epsilon 1 --out r": "other than 0 and 1",
     "synthesize data.csv --column answer --above 1 --epsilon 1 --out r": "not of numbers",
     "synthesize data.csv --column answer --equals a --above 1 --epsilon 1 --out r": "choose one",
