@@ -12,6 +12,7 @@ from bayesdp.cli import (
     audit,
     catalogue,
     demo,
+    doctor,
     errata,
     estimate,
     explore,
@@ -51,6 +52,7 @@ app.command()(report.report)
 app.command()(explore.explore)
 app.command()(audit.audit)
 app.command()(demo.demo)
+app.command()(doctor.doctor)
 
 
 def main() -> None:
