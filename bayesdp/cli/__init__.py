@@ -32,12 +32,13 @@ from bayesdp.errors import BayesDPError
 app = typer.Typer(
     help="Bayesian inference from, and for, differentially private data.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(schema.app, name="schema")
-app.command(add_help_option=False, context_settings=synthesize.ANY_OPTION)(synthesize.synthesize)
+app.command(
+    cls=synthesize.Completed, add_help_option=False, context_settings=synthesize.ANY_OPTION
+)(synthesize.synthesize)
 app.command()(init.init)
 app.command()(catalogue.synthesizers)
 app.command()(catalogue.models)
@@ -58,7 +59,7 @@ app.command()(doctor.doctor)
 def main() -> None:
     """Run the command line; a bayesdp error prints its message and exits with status 2."""
     try:
-        app()
+        app(prog_name="bayesdp")
     except BayesDPError as error:
         typer.secho(f"error: {error}", fg=typer.colors.RED, err=True)
         sys.exit(2)

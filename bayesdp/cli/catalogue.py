@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bayesdp.cli.completion import model_names, synthesizer_names
 from bayesdp.cli.fields import Field, fields_of, first_line
 from bayesdp.cli.options import Json
 from bayesdp.cli.printed import print_json, print_next
@@ -14,7 +15,10 @@ from bayesdp.registry import Registry
 
 
 def synthesizers(
-    name: Annotated[str | None, typer.Argument(help="One of them, to see its fields.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="One of them, to see its fields.", autocompletion=synthesizer_names),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """List the synthesizers, or one's fields: what it is declared by."""
@@ -34,7 +38,10 @@ def synthesizers(
 
 
 def models(
-    name: Annotated[str | None, typer.Argument(help="One of them, to see its fields.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="One of them, to see its fields.", autocompletion=model_names),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """List the models, or one's fields: what it is declared by."""

@@ -11,6 +11,7 @@ import typer
 
 from bayesdp.cli import options
 from bayesdp.cli.analyses import run_analysis
+from bayesdp.cli.completion import model_names
 from bayesdp.cli.options import Force, Json
 from bayesdp.cli.posteriors import print_summary, summary_of
 from bayesdp.cli.printed import print_json, print_next
@@ -33,7 +34,8 @@ def fit(
         str | None,
         typer.Option(
             help=f"Model family: {', '.join(MODELS)}; default: the only one that reads the "
-            "release, else binomial."
+            "release, else binomial.",
+            autocompletion=model_names,
         ),
     ] = None,
     prior: Annotated[

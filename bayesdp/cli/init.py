@@ -8,13 +8,19 @@ from typing import Annotated
 
 import typer
 
+from bayesdp.cli.completion import synthesizer_names
 from bayesdp.cli.options import Force
 from bayesdp.cli.printed import print_next
 from bayesdp.cli.synthesize import said_of_data
 
 
 def init(
-    synthesizer: Annotated[str, typer.Argument(help="Its name; `bayesdp synthesizers` lists all.")],
+    synthesizer: Annotated[
+        str,
+        typer.Argument(
+            help="Its name; `bayesdp synthesizers` lists all.", autocompletion=synthesizer_names
+        ),
+    ],
     out: Annotated[
         Path | None, typer.Option(help="File to write, - to print; default: its name, .toml.")
     ] = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bayesdp.cli import options
+from bayesdp.cli.completion import model_names
 from bayesdp.cli.printed import print_json, print_next, rows_of
 from bayesdp.cli.tables import print_table, progress_bar
 from bayesdp.errors import InvalidInput, quoted
@@ -24,7 +25,10 @@ def plan(
     width: Annotated[
         float, typer.Option("--width", "--target", help="Largest length of the interval.")
     ],
-    family: Annotated[str, typer.Option(help=f"Model family: {', '.join(MODELS)}.")] = "binomial",
+    family: Annotated[
+        str,
+        typer.Option(help=f"Model family: {', '.join(MODELS)}.", autocompletion=model_names),
+    ] = "binomial",
     prior: Annotated[
         str | None, typer.Option(help="Numbers of the prior, such as 1,1 for a beta prior.")
     ] = None,

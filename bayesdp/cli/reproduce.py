@@ -7,13 +7,19 @@ from typing import Annotated
 
 import typer
 
+from bayesdp.cli.completion import paper_names
 from bayesdp.cli.options import Json
 from bayesdp.cli.printed import print_json
 from bayesdp.cli.tables import progress_bar
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="The paper: charest, groce, hu, liu or zheng.")],
+    paper: Annotated[
+        str,
+        typer.Argument(
+            help="The paper: charest, groce, hu, liu or zheng.", autocompletion=paper_names
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="Folder to write.")],
     replicates: Annotated[int | None, typer.Option(help="Simulations for each number.")] = None,
     quick: Annotated[

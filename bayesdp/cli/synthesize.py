@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from bayesdp.cli import options
+from bayesdp.cli.completion import command_with_more_options, synthesizer_names
 from bayesdp.cli.config import Config, load_config
 from bayesdp.cli.fields import Field, check_options, fields_of, first_line
 from bayesdp.cli.inspect import fit_line
@@ -38,7 +39,16 @@ ANY_OPTION = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 def synthesize(context: typer.Context) -> None:
     """Release private copies of data, and what they promise, by any synthesizer."""
-    config, why = _chosen(context.args)
+    command, name = _command(context.args)
+    known = [option for each in command.params for option in (*each.opts, *each.secondary_opts)]
+    known = [option for option in (*known, "--help") if option.startswith("--")]
+    check_options(context.args, known, f"`bayesdp synthesize --synthesizer {name}`")
+    command.main(context.args, prog_name=context.command_path, standalone_mode=False)
+
+
+def _command(args: Sequence[str]) -> tuple[Any, str]:
+    """The command with the options of the synthesizer that is typed, and its name."""
+    config, why = _chosen(args)
     name = config.name
     cls, fields = _declared(name)
     common = inspect.signature(_options, eval_str=True).parameters
@@ -55,11 +65,10 @@ def synthesize(context: typer.Context) -> None:
     made.__annotations__ = {}
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
     app.command(help=f"Release private copies of data, by `{name}`: {first_line(cls)}")(made)
-    command = typer.main.get_command(app)
-    known = [option for each in command.params for option in (*each.opts, *each.secondary_opts)]
-    known = [option for option in (*known, "--help") if option.startswith("--")]
-    check_options(context.args, known, f"`bayesdp synthesize --synthesizer {name}`")
-    command.main(context.args, prog_name=context.command_path, standalone_mode=False)
+    return typer.main.get_command(app), name
+
+
+Completed = command_with_more_options(lambda args: _command(args)[0])
 
 
 def _options(
@@ -82,7 +91,8 @@ def _options(
             help="Its name; `bayesdp synthesizers` lists all. Default: discrete_laplace, which "
             "gives the shortest interval of a proportion; beta_binomial, the synthetic copies of "
             "Charest (2010), with --copies, --size, --prior or --confidential-n; table with "
-            "--schema."
+            "--schema.",
+            autocompletion=synthesizer_names,
         ),
     ] = None,
     column: Annotated[
