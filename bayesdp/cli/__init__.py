@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -57,12 +57,30 @@ app.command()(doctor.doctor)
 
 
 def main() -> None:
-    """Run the command line; a bayesdp error prints its message and exits with status 2."""
+    """Run the command line; an error prints its message in one line and exits with status 2."""
     try:
-        app(prog_name="bayesdp")
-    except BayesDPError as error:
-        typer.secho(f"error: {error}", fg=typer.colors.RED, err=True)
+        status = app(prog_name="bayesdp", standalone_mode=False)
+    except typer.Abort:
+        sys.exit(1)
+    except Exception as error:
+        message = str(error) if isinstance(error, BayesDPError) else _usage(error)
+        if message:
+            typer.secho(f"error: {message}", fg=typer.colors.RED, err=True)
         sys.exit(2)
+    if isinstance(status, int) and status:
+        sys.exit(status)
+
+
+def _usage(error: Any) -> str:
+    """What is wrong with a line, as Typer says it; raises any other error again."""
+    if not hasattr(error, "format_message"):
+        raise error
+    said = error.format_message().strip().rstrip(".")
+    context = getattr(error, "ctx", None)
+    if not said or "\n" in said:  # no command at all: the help was asked for
+        return ""
+    command = "bayesdp" if context is None else context.command_path
+    return f"{said[0].lower()}{said[1:]} (see {command} --help)"
 
 
 @app.callback(invoke_without_command=True)

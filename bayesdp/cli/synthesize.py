@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -34,6 +35,7 @@ OF_COPIES = "beta_binomial"
 COPIED = ("--copies", "--size", "--prior", "--confidential-n")
 OF_SCHEMA = "table"
 """The synthesizer that an option --schema asks for."""
+_MOST_EPSILON = 10.0
 ANY_OPTION = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
@@ -43,7 +45,9 @@ def synthesize(context: typer.Context) -> None:
     known = [option for each in command.params for option in (*each.opts, *each.secondary_opts)]
     known = [option for option in (*known, "--help") if option.startswith("--")]
     check_options(context.args, known, f"`bayesdp synthesize --synthesizer {name}`")
-    command.main(context.args, prog_name=context.command_path, standalone_mode=False)
+    status = command.main(context.args, prog_name=context.command_path, standalone_mode=False)
+    if isinstance(status, int) and status:  # as 130 of an interrupt
+        raise typer.Exit(status)
 
 
 def _command(args: Sequence[str]) -> tuple[Any, str]:
@@ -260,8 +264,21 @@ def _print(release: Release, out: Path, why: str) -> None:
         typer.echo(f"  {why}")
     if release.copies > 1:
         typer.echo("  all copies share this epsilon; a single one, --copies 1, would have it alone")
+    for caution in _cautions(release):
+        typer.echo(f"  careful: {caution}")
     for assumption in release.guarantee.assumptions:
         typer.echo(f"  {assumption}")
+
+
+def _cautions(release: Release) -> Iterator[str]:
+    """What is done as asked, and may not be what was meant."""
+    if _MOST_EPSILON < release.guarantee.epsilon < math.inf:
+        yield (
+            f"epsilon above {_MOST_EPSILON:g} promises next to nothing: the odds of what is true "
+            f"of a record may grow by a factor of more than {math.exp(_MOST_EPSILON):,.0f}"
+        )
+    if any(part.mechanism.n == 1 for part in release.parts):
+        yield "a release, or a group of it, is about a single record, as its public size shows"
 
 
 def _section(

@@ -429,3 +429,30 @@ def test_reproduce_zheng(bayesdp, place):
     assert status == 0
     assert "FALSE" in out
     assert (place / "z" / "index.html").is_file()
+
+
+WRONG = {
+    "synthesize data.csv --epsilon 1": "missing option '--out' (see bayesdp synthesize --help)",
+    "fot": "no such command 'fot'",
+    "fit": "missing argument",
+    "plan --width x": "invalid value for '--width'",
+    "plan --wdth 3": "--wdth",
+    "ledger shw": "no such command 'shw'",
+}
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_a_line_that_is_no_command_is_an_error_in_one_line(bayesdp, line):
+    status, out, err = bayesdp(line)
+    assert (status, out) == (2, "")
+    assert err.startswith("error: ")
+    assert WRONG[line] in err
+    assert " --help)\n" in err
+    assert len(err.splitlines()) == 1
+
+
+def test_no_command_shows_the_help(bayesdp):
+    for line in ("", "ledger"):
+        status, out, err = bayesdp(line)
+        assert (status, "Usage: bayesdp" in out + err) == (2, True)
+        assert "error: " not in err

@@ -353,3 +353,27 @@ def test_the_mechanism_is_chosen_and_said(bayesdp, options):
     assert line in out
     assert ("--copies 1, would have it alone" in out) is (copies > 1)
     assert ("--synthesizer beta_binomial" in out) is (line[2:10] == "discrete")
+
+
+@pytest.mark.parametrize(
+    ("rows", "epsilon", "said"),
+    [
+        (9, 10, ""),
+        (9, 1e9, "careful: epsilon above 10 promises next to nothing: the odds of what is true"),
+        (1, 1, "careful: a release, or a group of it, is about a single record"),
+    ],
+)
+def test_what_may_not_be_meant_is_said(bayesdp, rows, epsilon, said):
+    Path("few.csv").write_text("x\n" + "1\n" * rows)
+    status, out, _ = bayesdp(f"synthesize few.csv --column x --epsilon {epsilon} --out r")
+    assert status == 0
+    assert said in out
+    assert ("careful" in out) is bool(said)
+
+
+def test_an_interrupt_is_no_success(bayesdp, monkeypatch):
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(S.DiscreteLaplaceSynthesizer, "release", interrupted)
+    assert bayesdp("synthesize people.csv --column smokes --epsilon 1 --out r")[0] == 130
