@@ -32,7 +32,8 @@ USUAL = "discrete_laplace"
 """The synthesizer of a yes/no answer: the shortest interval of all that `plan` compares."""
 OF_COPIES = "beta_binomial"
 """The synthesizer that these options ask for, as they did when it was the only one."""
-COPIED = ("--copies", "--size", "--prior", "--confidential-n")
+COPIED = ("--copies", "--size", "--prior", "--public-n")
+HIDING_N = ("--confidential-n", "--no-public-n", "--public_n")
 OF_SCHEMA = "table"
 """The synthesizer that an option --schema asks for."""
 _MOST_EPSILON = 10.0
@@ -174,6 +175,8 @@ def _chosen(args: Sequence[str]) -> tuple[Config, str]:
         return Config(named), ""
     if "--schema" in given:
         return Config(OF_SCHEMA), ""
+    if any(option in given for option in HIDING_N):
+        return Config(OF_COPIES), f"as the number of records is confidential; {USUAL} publishes it"
     for option in COPIED:
         if option in given:
             why = f"as {option} asks; without it, {USUAL} gives a shorter interval"
@@ -258,16 +261,28 @@ def _run(
 
 
 def _print(release: Release, out: Path, why: str) -> None:
+    """Print what was released, by what, and with which promise."""
     copies = "1 copy" if release.copies == 1 else f"{release.copies} copies"
     typer.echo(f"released {copies} to {out}: {release.guarantee}")
     if why:
         typer.echo(f"  {why}")
     if release.copies > 1:
-        typer.echo("  all copies share this epsilon; a single one, --copies 1, would have it alone")
+        typer.echo(f"  {_cost_of_copies(release)}")
     for caution in _cautions(release):
         typer.echo(f"  careful: {caution}")
     for assumption in release.guarantee.assumptions:
         typer.echo(f"  {assumption}")
+
+
+def _cost_of_copies(release: Release) -> str:
+    """What each of several copies costs, where their costs add up to the release's."""
+    from bayesdp.privacy.guarantee import shown_up
+
+    alone = "a single one, --copies 1, would have it alone"
+    if release.guarantee.delta or not math.isfinite(release.guarantee.epsilon):
+        return f"all {release.copies} copies share this epsilon; {alone}"
+    each = release.guarantee.epsilon / release.copies
+    return f"the {release.copies} copies share this epsilon, {shown_up(each)} each; {alone}"
 
 
 def _cautions(release: Release) -> Iterator[str]:
