@@ -22,7 +22,7 @@ def head_of(path: Path) -> bytes:
 
 
 def separator_of(name: str, head: bytes) -> str:
-    """What stands between a text file's fields, from its first line alone.
+    """The sign between a text file's fields, from its first line alone.
 
     Raises
     ------

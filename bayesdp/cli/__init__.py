@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def _usage(error: Any) -> str:
-    """What is wrong with a line, as Typer says it; raises any other error again."""
+    """Say what is wrong with a line, in Typer's words, or raise any other error again."""
     if not hasattr(error, "format_message"):
         raise error
     said = error.format_message().strip().rstrip(".")

@@ -163,9 +163,7 @@ def _kernels() -> list[Path]:
     from numba.core import config
     from platformdirs import user_cache_path
 
-    import bayesdp.kernels
-
-    home = Path(str(bayesdp.kernels.__file__)).parent
+    home = Path(__file__).parents[1] / "kernels"
     own = [folder for folder in home.rglob("__pycache__") if folder.is_dir()]
     elsewhere = config.CACHE_DIR or user_cache_path("numba")
     return [*own, *(folder for folder in Path(elsewhere).glob("kernels_*") if folder.is_dir())]

@@ -1,4 +1,4 @@
-"""What commands print alike: JSON instead of a table, and the line to type next."""
+"""Printing that commands share: JSON instead of a table, and the line to type next."""
 
 from __future__ import annotations
 

@@ -275,7 +275,7 @@ def _print(release: Release, out: Path, why: str) -> None:
 
 
 def _cost_of_copies(release: Release) -> str:
-    """What each of several copies costs, where their costs add up to the release's."""
+    """Say what each of several copies costs, where their costs add up to the release's."""
     from bayesdp.privacy.guarantee import shown_up
 
     alone = "a single one, --copies 1, would have it alone"
@@ -286,7 +286,7 @@ def _cost_of_copies(release: Release) -> str:
 
 
 def _cautions(release: Release) -> Iterator[str]:
-    """What is done as asked, and may not be what was meant."""
+    """Yield a sentence on each thing that is done as asked, and may not be what was meant."""
     if _MOST_EPSILON < release.guarantee.epsilon < math.inf:
         yield (
             f"epsilon above {_MOST_EPSILON:g} promises next to nothing: the odds of what is true "
@@ -328,7 +328,7 @@ def _section(
 
 
 def said_of_data() -> dict[str, str]:
-    """What is said of each option that doesn't depend on the synthesizer."""
+    """The help of each option that doesn't depend on the synthesizer, by its name."""
     common = inspect.signature(_options, eval_str=True).parameters.values()
     return {each.name: get_args(each.annotation)[1].help for each in common}
 
