@@ -77,7 +77,9 @@ def _usage(error: Any) -> str:
         raise error
     said = error.format_message().strip().rstrip(".")
     context = getattr(error, "ctx", None)
-    if not said or "\n" in said:  # no command at all: the help was asked for
+    if not said or "\n" in said:  # no command at all: the help, shown already or in the error
+        if said:
+            error.show()
         return ""
     command = "bayesdp" if context is None else context.command_path
     return f"{said[0].lower()}{said[1:]} (see {command} --help)"

@@ -23,6 +23,7 @@ from bayesdp.cli.printed import print_json
 _COMPILERS = ("g++", "clang++", "make")
 _CODE = {".nbi", ".nbc", ".pyc", ".lock"}
 _PYTENSOR = {".c", ".cpp", ".cu", ".h", ".o", ".so", ".pyd", ".dll", ".py", ".pyc", ".pkl", ".lock"}
+_KERNELS_LOCK = "bayesdp-kernels.lock"
 _SHOWN = 10
 
 
@@ -166,7 +167,7 @@ def _kernels() -> list[Path]:
     home = Path(__file__).parents[1] / "kernels"
     own = [folder for folder in home.rglob("__pycache__") if folder.is_dir()]
     elsewhere = config.CACHE_DIR or user_cache_path("numba")
-    return [*own, *(folder for folder in Path(elsewhere).glob("kernels_*") if folder.is_dir())]
+    return [*own, *(lock.parent for lock in Path(elsewhere).glob(f"*/{_KERNELS_LOCK}"))]
 
 
 def _cache(what: str, folders: list[Path], is_code: Any) -> Cache:

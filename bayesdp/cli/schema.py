@@ -28,15 +28,19 @@ _ARROW = {"text": "string", "date": "string", "boolean": "bool"}
 @app.command()
 def template(
     data: Annotated[
-        Path, typer.Argument(help="A CSV or Parquet file; its columns' names alone are read.")
+        Path,
+        typer.Argument(help="A .csv, .tsv or .parquet file; its columns' names alone are read."),
     ],
-    out: options.Out,
+    out: Annotated[Path, typer.Option(help="File to write, - to print.")],
     force: options.Force = False,
 ) -> None:
     """Write a schema to be filled in, from the names of columns alone."""
     from bayesdp.schema.schema import Schema
     from bayesdp.storage import check_file, whole_file
 
+    if str(out) == "-":
+        typer.echo(Schema.template(data), nl=False)
+        return
     check_file(out, force=force)
     text = Schema.template(data)
     with whole_file(out) as work:
@@ -49,7 +53,7 @@ def template(
 def check(
     schema: Annotated[Path, typer.Argument(help="The schema, a TOML file.")],
     data: Annotated[
-        Path | None, typer.Argument(help="Confidential data: a CSV or Parquet file.")
+        Path | None, typer.Argument(help="Confidential data: a CSV (.csv, .tsv) or Parquet file.")
     ] = None,
     as_json: options.Json = False,
 ) -> None:

@@ -70,3 +70,16 @@ def test_a_ledger(cache, run_cli):
     status, out, _ = run_cli(f"doctor --ledger sqlite:///{cache}/no/b.db --json")
     assert status == 1
     assert json.loads(out)["ledger"]["error"] in json.loads(out)["faults"]
+
+
+def test_kernels_that_are_kept_elsewhere_are_found(tmp_path, monkeypatch):
+    """As where the package's own folder can't be written to."""
+    from numba.core import config
+
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
+    for folder in ("graphs_0123", "of_another_package"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "graphs_0123" / "bayesdp-kernels.lock").touch()
+    found = doctor._kernels()
+    assert tmp_path / "graphs_0123" in found
+    assert tmp_path / "of_another_package" not in found

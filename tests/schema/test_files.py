@@ -106,6 +106,7 @@ def test_the_command_writes_a_template(folder, run_cli):
         "next: bayesdp schema check new.toml survey.csv\n",
     )
     assert (folder / "new.toml").read_text() == bdp.Schema.template("survey.csv")
+    assert run_cli("schema template survey.csv --out -")[1] == bdp.Schema.template("survey.csv")
     assert run_cli("schema template survey.csv --out new.toml")[0] == 2
     assert run_cli("schema template survey.csv --out new.toml --force")[0] == 0
 
