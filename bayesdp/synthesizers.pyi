@@ -15,6 +15,7 @@ from .synthesis.censored_regression_weights import (
 from .synthesis.dirichlet_multinomial import (
     DirichletMultinomialSynthesizer as DirichletMultinomialSynthesizer,
 )
+from .synthesis.discrete_laplace import DiscreteLaplaceSynthesizer as DiscreteLaplaceSynthesizer
 from .synthesis.dp_ergm import DPERGMSynthesizer as DPERGMSynthesizer
 from .synthesis.edge_flip import EdgeFlipSynthesizer as EdgeFlipSynthesizer
 from .synthesis.family_selection import FamilySelection as FamilySelection

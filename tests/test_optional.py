@@ -14,6 +14,7 @@ import bayesdp as bdp
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = {
+    "files": ["openpyxl", "pyreadstat"],
     "jax": ["jax", "numpyro", "blackjax"],
     "networks": ["networkx"],
     "postgres": ["psycopg"],
@@ -65,6 +66,7 @@ assert "synthesize" in help.getvalue()
 """
 
 NEEDED = {
+    "files": "read_table('a.xlsx')",
     "jax": "bdp.BinomialModel().fit(release, engine='pymc', sampler='blackjax')",
     "networks": "bdp.networks.Network.from_edges([(1, 2)]).to_networkx()",
     "postgres": "bdp.Ledger.open('postgresql+psycopg://ann@nowhere/ledgers')",
@@ -75,6 +77,7 @@ FEATURE = """
 import os
 os.environ["CMDSTAN"] = os.environ["HOME"] = os.getcwd()  # no CmdStan
 import bayesdp as bdp
+from bayesdp.synthesis.tables import read_table
 
 release = bdp.Release.of(bdp.mechanisms.BetaBinomialMechanism(n=9, size=9, prior=(5, 5)), [3])
 study = bdp.Study(
@@ -85,6 +88,7 @@ study = bdp.Study(
     replicates=2,
     seed=1,
 )
+open("a.xlsx", "w").close()
 try:
     FEATURE
 except bdp.errors.MissingDependency as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,10 +12,13 @@ from bayesdp.cli import (
     audit,
     catalogue,
     demo,
+    doctor,
     errata,
     estimate,
     explore,
     fit,
+    init,
+    inspect,
     ledger,
     plan,
     report,
@@ -29,33 +32,57 @@ from bayesdp.errors import BayesDPError
 app = typer.Typer(
     help="Bayesian inference from, and for, differentially private data.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(schema.app, name="schema")
-app.command(add_help_option=False, context_settings=synthesize.ANY_OPTION)(synthesize.synthesize)
+app.command(
+    cls=synthesize.Completed, add_help_option=False, context_settings=synthesize.ANY_OPTION
+)(synthesize.synthesize)
+app.command()(init.init)
 app.command()(catalogue.synthesizers)
 app.command()(catalogue.models)
 app.command()(reproduce.reproduce)
 app.command()(errata.errata)
 app.command()(plan.plan)
 app.command()(study.study)
+app.command()(inspect.inspect)
 app.command()(fit.fit)
 app.command()(estimate.estimate)
 app.command()(report.report)
 app.command()(explore.explore)
 app.command()(audit.audit)
 app.command()(demo.demo)
+app.command()(doctor.doctor)
 
 
 def main() -> None:
-    """Run the command line; a bayesdp error prints its message and exits with status 2."""
+    """Run the command line; an error prints its message in one line and exits with status 2."""
     try:
-        app()
-    except BayesDPError as error:
-        typer.secho(f"error: {error}", fg=typer.colors.RED, err=True)
+        status = app(prog_name="bayesdp", standalone_mode=False)
+    except typer.Abort:
+        sys.exit(1)
+    except Exception as error:
+        message = str(error) if isinstance(error, BayesDPError) else _usage(error)
+        if message:
+            typer.secho(f"error: {message}", fg=typer.colors.RED, err=True)
         sys.exit(2)
+    if isinstance(status, int) and status:
+        sys.exit(status)
+
+
+def _usage(error: Any) -> str:
+    """Say what is wrong with a line, in Typer's words, or raise any other error again."""
+    if not hasattr(error, "format_message"):
+        raise error
+    said = error.format_message().strip().rstrip(".")
+    context = getattr(error, "ctx", None)
+    if not said or "\n" in said:  # no command at all: the help, shown already or in the error
+        if said:
+            error.show()
+        return ""
+    command = "bayesdp" if context is None else context.command_path
+    return f"{said[0].lower()}{said[1:]} (see {command} --help)"
 
 
 @app.callback(invoke_without_command=True)

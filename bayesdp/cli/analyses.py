@@ -8,12 +8,21 @@ from typing import Any
 
 import typer
 
+from bayesdp.cli.posteriors import summary_of
+from bayesdp.cli.printed import print_json, promise_of, rows_of
 from bayesdp.cli.tables import print_table, progress_bar
 
 _SHOWN = 60  # numbers of a posterior
 
 
-def run_analysis(name: str, out: Path, force: bool, fit: Mapping[str, Any] | None = None) -> None:
+def run_analysis(
+    name: str,
+    out: Path,
+    force: bool,
+    fit: Mapping[str, Any] | None = None,
+    *,
+    as_json: bool = False,
+) -> None:
     """Run an analysis with a progress bar, then show its table; `fit` is instead of the file's."""
     from bayesdp.evaluation.analysis import REPORT, find_analysis
     from bayesdp.evaluation.analysis import run_analysis as run
@@ -21,11 +30,23 @@ def run_analysis(name: str, out: Path, force: bool, fit: Mapping[str, Any] | Non
     find_analysis(name)  # so that a wrong name fails before a progress bar is drawn
     with progress_bar() as step:
         result = run(name, out, force=force, fit=fit, progress=step)
+    page = (result.folder / REPORT / "index.html").resolve()
+    if as_json:
+        print_json(_told(result) | {"report": str(page)})
+        return
     if result.combined is not None:
         _print_combined(result)
     else:
         _PRINTERS.get(result.model.family, _print_posterior)(result)
-    typer.echo(f"report: {(result.folder / REPORT / 'index.html').resolve()}")
+    typer.echo(f"report: {page}")
+
+
+def _told(result: Any) -> dict[str, Any]:
+    about = {"folder": str(result.folder), "guarantee": promise_of(result.release.guarantee)}
+    if result.combined is None:
+        return about | summary_of(result.idata)
+    rows = rows_of(result.combined.reset_index())
+    return about | {"level": result.level, "combined": rows, "caveats": result.caveats}
 
 
 def _print_comparison(result: Any) -> None:

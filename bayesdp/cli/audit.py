@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from bayesdp.cli.options import Json
+from bayesdp.cli.printed import print_json, promise_of
+
+if TYPE_CHECKING:
+    from bayesdp.privacy.audit import Audit
 
 
 def audit(
@@ -13,6 +19,7 @@ def audit(
     trials: Annotated[
         int, typer.Option(help="Draws from each member of a pair of neighbours.")
     ] = 100_000,
+    as_json: Json = False,
 ) -> None:
     """Test the promise of a release's mechanism on draws from worst-case neighbours.
 
@@ -22,9 +29,20 @@ def audit(
     from bayesdp.privacy.audit import audit as run_audit
     from bayesdp.release import Release
 
-    loaded, convicted = Release.load(release), False
+    loaded, found = Release.load(release), []
     for part in loaded.parts:
         result = run_audit(part.mechanism, trials=trials, delta=loaded.delta)
-        convicted = convicted or result.convicted
-        typer.echo(f"{'' if part.group is None else f'{part.group}: '}{result}")
-    raise typer.Exit(1 if convicted else 0)
+        found.append((part.group, result))
+        if not as_json:
+            typer.echo(f"{'' if part.group is None else f'{part.group}: '}{result}")
+    if as_json:
+        print_json([{"group": group, **_numbers(result)} for group, result in found])
+    raise typer.Exit(1 if any(result.convicted for _, result in found) else 0)
+
+
+def _numbers(result: Audit) -> dict[str, Any]:
+    shown = ("convicted", "epsilon_lower", "epsilon_exact", "epsilon_attainable", "smallest_fault")
+    counted = ("alpha", "pairs", "trials", "searched", "impossible")
+    return {"claim": promise_of(result.claim)} | {
+        name: getattr(result, name) for name in (*shown, *counted)
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,8 +11,10 @@ import typer
 
 from bayesdp.cli import options
 from bayesdp.cli.analyses import run_analysis
-from bayesdp.cli.options import Force
-from bayesdp.cli.posteriors import print_summary
+from bayesdp.cli.completion import model_names
+from bayesdp.cli.options import Force, Json
+from bayesdp.cli.posteriors import print_summary, summary_of
+from bayesdp.cli.printed import print_json, print_next
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.readers import MODELS, family_of
 
@@ -31,7 +34,8 @@ def fit(
         str | None,
         typer.Option(
             help=f"Model family: {', '.join(MODELS)}; default: the only one that reads the "
-            "release, else binomial."
+            "release, else binomial.",
+            autocompletion=model_names,
         ),
     ] = None,
     prior: Annotated[
@@ -65,6 +69,7 @@ def fit(
         ),
     ] = None,
     force: Force = False,
+    as_json: Json = False,
 ) -> None:
     """Draw from the posterior given a release, or run a whole analysis."""
     given: dict[str, Any] = {"engine": engine, "draws": draws, "chains": chains}
@@ -76,7 +81,7 @@ def fit(
                 f"{quoted(target)} is an analysis, which declares its model: family, prior, n and "
                 "set are for a release folder; leave them out"
             )
-        run_analysis(target, out or Path(Path(target).stem), force, sampling)
+        run_analysis(target, out or Path(Path(target).stem), force, sampling, as_json=as_json)
         return
     from bayesdp.evaluation.analysis import checked_fit
     from bayesdp.evaluation.declarations import model_of
@@ -97,11 +102,16 @@ def fit(
     idata = model.fit(release, **arguments)
     with whole_file(out) as work:
         idata.to_netcdf(str(work))
+    line = f"bayesdp report {shlex.quote(str(out))} {shlex.quote(target)} --out report/"
+    if as_json:
+        print_json({"posterior": str(out), **summary_of(idata), "next": line})
+        return
     print_summary(idata)
     typer.echo(
         f"posterior written to {out} (engine {idata.attrs['engine']}: "
         f"{idata.attrs['engine_reason']})"
     )
+    print_next(line)
 
 
 def _is_analysis(target: str) -> bool:

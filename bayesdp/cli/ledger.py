@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bayesdp.cli.options import Json
+from bayesdp.cli.printed import print_json, print_next
 from bayesdp.errors import InvalidInput, quoted
 
 if TYPE_CHECKING:
@@ -36,6 +39,7 @@ def create(
         float | None,
         typer.Option(help="Part of delta set aside for concentrated composition; default: half."),
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Set the privacy budget of a dataset, once and for all."""
     from bayesdp.privacy.ledger import Ledger
@@ -48,10 +52,14 @@ def create(
         neighbours=neighbours,
     )
     kept = made.budget.conversion_delta
+    if as_json:
+        print_json({"dataset": dataset, "budget": _cost(made.budget), "conversion_delta": kept})
+        return
     typer.echo(
         f"dataset {dataset} may spend epsilon = {epsilon}, delta = {delta} ({neighbours})"
         + (f"; delta = {kept} of it is kept for concentrated composition" if kept else "")
     )
+    print_next(f"bayesdp synthesize DATA ... --ledger URL --dataset {shlex.quote(dataset)}")
 
 
 @app.command()
@@ -60,6 +68,7 @@ def show(
     dataset: Annotated[
         str | None, typer.Argument(help="A dataset, to show its history; default: all datasets.")
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Show what was spent and what is left."""
     from bayesdp.privacy.ledger import Ledger
@@ -71,6 +80,9 @@ def show(
         raise InvalidInput(
             f"the ledger {quoted(url)} is empty; give a dataset its budget with `create`"
         )
+    if as_json:
+        print_json([_told(ledger.dataset(name), history=dataset is not None) for name in names])
+        return
     budgets: list[tuple[Any, ...]] = []
     for name in names:
         of = ledger.dataset(name)
@@ -128,6 +140,7 @@ def spend(
     accept_unproved: Annotated[
         bool, typer.Option("--accept-unproved", help="Charge a promise that isn't proved.")
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Record the cost of a release that another program is about to make."""
     from bayesdp.privacy.guarantee import Guarantee, check_strength
@@ -145,6 +158,9 @@ def spend(
     released = {"mechanisms": [{"name": mechanism, "parameters": _object(parameters)}]}
     budget = Ledger.open(url).dataset(dataset)
     entry = budget.spend(promise, released, accept_unproved=accept_unproved)
+    if as_json:
+        print_json({"entry": entry.position, "left": _cost(budget.remaining())})
+        return
     typer.echo(f"recorded as entry {entry.position}; left: {cost_text(budget.remaining())}")
 
 
@@ -155,12 +171,17 @@ def verify(
         list[str] | None,
         typer.Option(help="DATASET=HASH as printed earlier; must still be in the history."),
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Check every row, and print each dataset's last hash, to keep elsewhere."""
     from bayesdp.privacy.ledger import Ledger
 
     heads = dict(_head(text) for text in head or [])
-    for name, last in Ledger.open(url).verify(heads).items():
+    found = Ledger.open(url).verify(heads)
+    if as_json:
+        print_json({"heads": found, "sound": True})
+        return
+    for name, last in found.items():
         typer.echo(f"{name}={last}")
     typer.echo("the ledger is sound")
 
@@ -174,6 +195,35 @@ def open_account(url: str | None, dataset: str | None) -> DatasetLedger | None:
     from bayesdp.privacy.ledger import Ledger
 
     return Ledger.open(url).dataset(dataset)
+
+
+def _told(dataset: DatasetLedger, *, history: bool) -> dict[str, Any]:
+    """A dataset's budget and what is left of it, and each entry of its history."""
+    from bayesdp.privacy.ledger_filter import cost, largest_rho
+
+    budget, spent, entries = dataset.budget, dataset.spent(), dataset.history()
+    told: dict[str, Any] = {
+        "dataset": dataset.name,
+        "neighbours": budget.neighbours,
+        "spends": len(entries),
+        "budget": _cost(budget),
+        "conversion_delta": budget.conversion_delta,
+        "spent": _cost(spent) | {"rho": cost(entries).rho},
+        "largest_rho": largest_rho(budget),
+        "left": _cost(dataset.remaining()),
+        "strength": spent.strength,
+    }
+    if history:
+        told["history"] = [
+            {"entry": each.position, "at": str(each.at), "charged": _cost(each)}
+            | {"strength": each.guarantee.strength, "released": each.released}
+            for each in entries
+        ]
+    return told
+
+
+def _cost(cost: Any) -> dict[str, float]:
+    return {"epsilon": cost.epsilon, "delta": cost.delta}
 
 
 def _print(title: str, headings: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:

@@ -10,6 +10,7 @@ import typer
 from bayesdp.errors import InvalidInput, quoted
 
 Out = Annotated[Path, typer.Option(help="Where to write.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an earlier result there.")]
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bayesdp.cli import options
+from bayesdp.cli.completion import model_names
+from bayesdp.cli.printed import print_json, print_next, rows_of
 from bayesdp.cli.tables import print_table, progress_bar
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.readers import MODELS
@@ -23,7 +25,10 @@ def plan(
     width: Annotated[
         float, typer.Option("--width", "--target", help="Largest length of the interval.")
     ],
-    family: Annotated[str, typer.Option(help=f"Model family: {', '.join(MODELS)}.")] = "binomial",
+    family: Annotated[
+        str,
+        typer.Option(help=f"Model family: {', '.join(MODELS)}.", autocompletion=model_names),
+    ] = "binomial",
     prior: Annotated[
         str | None, typer.Option(help="Numbers of the prior, such as 1,1 for a beta prior.")
     ] = None,
@@ -70,6 +75,7 @@ def plan(
         Path | None, typer.Option(help="Folder for the table (CSV) and the map (PNG).")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier plan there.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Find the smallest epsilon that makes an interval short enough, before there are data."""
     from bayesdp.evaluation.declarations import model_of
@@ -110,15 +116,45 @@ def plan(
             seed=seed,
             progress=step,
         )
-    _print(planned_release)
-    typer.echo(planned_release.why())
+    if not as_json:
+        _print(planned_release)
+        typer.echo(planned_release.why())
     with nullcontext() if out is None else whole_folder(out, TABLE, force=force) as work:
         if work is not None:
             planned_release.table.to_csv(work / TABLE, index=False)
             figure: Any = planned_release.plot().figure
             figure.savefig(work / PICTURE, dpi=200)
+    if as_json:
+        print_json(_told(planned_release))
+        return
     if out is not None:
         typer.echo(f"table and map written to {out}")
+    print_next(_synthesize_line(planned_release))
+
+
+def _told(plan: Plan) -> dict[str, Any]:
+    said = ("mechanism", "copies", "epsilon", "target", "level", "assurance", "n", "attacker_prior")
+    told = {name: getattr(plan, name) for name in said}
+    told["n"] = [min(plan.n), max(plan.n)] if isinstance(plan.n, range) else plan.n
+    best = [
+        {"mechanism": mechanism, "copies": copies, "epsilon": epsilon}
+        for (mechanism, copies), epsilon in plan.best.items()
+    ]
+    why = {"why": plan.why(), "next": _synthesize_line(plan)}
+    return told | {"best": best, "table": rows_of(plan.table)} | why
+
+
+def _synthesize_line(plan: Plan) -> str | None:
+    """The command that releases a column as planned, where its mechanism has a synthesizer."""
+    from bayesdp.evaluation.declarations import SYNTHESIZERS
+
+    if plan.mechanism not in SYNTHESIZERS:
+        return None
+    copies = f" --copies {plan.copies}" if plan.copies > 1 else ""
+    return (
+        f"bayesdp synthesize DATA --synthesizer {plan.mechanism} --column NAME "
+        f"--epsilon {plan.epsilon:g}{copies} --out release/"
+    )
 
 
 def _mechanisms(names: str | None, declared: list[str]) -> Any:

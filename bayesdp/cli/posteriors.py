@@ -6,6 +6,8 @@ from typing import Any
 
 import typer
 
+from bayesdp.cli.printed import rows_of
+
 _SHOWN = 60  # numbers of a posterior
 
 
@@ -17,3 +19,12 @@ def print_summary(idata: Any) -> None:
     typer.echo(table.head(_SHOWN).to_string())
     if len(table) > _SHOWN:
         typer.echo(f"and {len(table) - _SHOWN:,} more, in the posterior")
+
+
+def summary_of(idata: Any) -> dict[str, Any]:
+    """A fit's engine and verdict, and ArviZ's summary of each number, to all digits."""
+    from bayesdp.engines.draws import import_arviz
+
+    table = import_arviz().summary(idata, round_to="none")
+    said = {name: idata.attrs.get(name) for name in ("engine", "engine_reason", "verdict")}
+    return said | {"summary": rows_of(table.rename_axis("name").reset_index())}

@@ -7,11 +7,19 @@ from typing import Annotated
 
 import typer
 
+from bayesdp.cli.completion import paper_names
+from bayesdp.cli.options import Json
+from bayesdp.cli.printed import print_json
 from bayesdp.cli.tables import progress_bar
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="The paper: charest, groce, hu, liu or zheng.")],
+    paper: Annotated[
+        str,
+        typer.Argument(
+            help="The paper: charest, groce, hu, liu or zheng.", autocompletion=paper_names
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="Folder to write.")],
     replicates: Annotated[int | None, typer.Option(help="Simulations for each number.")] = None,
     quick: Annotated[
@@ -20,6 +28,7 @@ def reproduce(
     force: Annotated[
         bool, typer.Option("--force", help="Replace an earlier result there.")
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Recompute a paper's tables and figures, beside the printed ones."""
     from bayesdp.papers.catalogue import find_paper
@@ -27,5 +36,14 @@ def reproduce(
     reproduction = find_paper(paper, replicates, quick=quick)
     with progress_bar() as step:
         result = reproduction(out, force=force, progress=step)
+    if as_json:
+        said = ("title", "source", "findings", "settings")
+        tables = [
+            {name: getattr(table, name) for name in ("name", "title", "columns", "values", "note")}
+            for table in result.tables
+        ]
+        told = {name: getattr(result, name) for name in said}
+        print_json(told | {"tables": tables, "folder": str(out)})
+        return
     result.print()
     typer.echo(f"tables and figures written to {out}")

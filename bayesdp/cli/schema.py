@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bayesdp.cli import options
+from bayesdp.cli.printed import print_json, print_next
 from bayesdp.errors import InvalidInput, quoted
 
 if TYPE_CHECKING:
@@ -26,39 +28,58 @@ _ARROW = {"text": "string", "date": "string", "boolean": "bool"}
 @app.command()
 def template(
     data: Annotated[
-        Path, typer.Argument(help="A CSV or Parquet file; its columns' names alone are read.")
+        Path,
+        typer.Argument(help="A .csv, .tsv or .parquet file; its columns' names alone are read."),
     ],
-    out: options.Out,
+    out: Annotated[Path, typer.Option(help="File to write, - to print.")],
     force: options.Force = False,
 ) -> None:
     """Write a schema to be filled in, from the names of columns alone."""
     from bayesdp.schema.schema import Schema
     from bayesdp.storage import check_file, whole_file
 
+    if str(out) == "-":
+        typer.echo(Schema.template(data), nl=False)
+        return
     check_file(out, force=force)
     text = Schema.template(data)
     with whole_file(out) as work:
         work.write_text(text, encoding="utf-8")
     typer.echo(f"wrote {out}: fill it in from the codebook; no record was read")
+    print_next(f"bayesdp schema check {shlex.quote(str(out))} {shlex.quote(str(data))}")
 
 
 @app.command()
 def check(
     schema: Annotated[Path, typer.Argument(help="The schema, a TOML file.")],
     data: Annotated[
-        Path | None, typer.Argument(help="Confidential data: a CSV or Parquet file.")
+        Path | None, typer.Argument(help="Confidential data: a CSV (.csv, .tsv) or Parquet file.")
     ] = None,
+    as_json: options.Json = False,
 ) -> None:
     """Show a schema and, with data, whether all records fit; no value is shown, and no number."""
     from bayesdp.schema.schema import Schema
 
     declared = Schema.load(schema)
-    _show(declared)
-    if data is None:
-        return
-    if faults := list(_faults(declared, data)):
+    if not as_json:
+        _show(declared)
+    if data is not None and (faults := list(_faults(declared, data))):
         raise InvalidInput(f"{data} doesn't fit: " + "; ".join(faults))
+    if as_json:
+        print_json(_told(declared) | {"fits": None if data is None else True})
+    if data is None or as_json:
+        return
     typer.echo(f"all records of {data} fit")
+    files = f"{shlex.quote(str(data))} --schema {shlex.quote(str(schema))}"
+    print_next(f"bayesdp synthesize {files} --epsilon 1 --out release/")
+
+
+def _told(schema: Schema) -> dict[str, Any]:
+    columns = [
+        {"column": name, "type": each.type, "cells": each.cells, "public": each.public}
+        for name, each in schema.columns.items()
+    ]
+    return {"columns": columns, "cells": math.prod(schema.cells.values())}
 
 
 def _show(schema: Schema) -> None:

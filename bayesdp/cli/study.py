@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bayesdp.cli.options import Json
+from bayesdp.cli.printed import print_json, rows_of
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -38,6 +41,7 @@ def study(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Compute failed replicates again.")
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Release simulated or public data many times over a grid, and analyse every release.
 
@@ -65,7 +69,12 @@ def study(
     summary = results.summary()
     with whole_file(folder / _SUMMARY) as work:
         summary.to_csv(work, index=False)
-    _print(declared.title, results, summary)
+    if as_json:
+        told = {"title": declared.title, "folder": str(folder), "rows": len(results.frame)}
+        failed = {"failed": len(results.failures), "note": results.note}
+        print_json(told | failed | {"summary": rows_of(summary)})
+    else:
+        _print(declared.title, results, summary)
     if len(results.failures) == len(results.frame):
         raise StudyStopped(
             "every replicate failed, as shown above; mend the study and give it another folder, or "

@@ -8,33 +8,61 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Sequence
+import math
+import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 from bayesdp.cli import options
+from bayesdp.cli.completion import command_with_more_options, synthesizer_names
+from bayesdp.cli.config import Config, load_config
 from bayesdp.cli.fields import Field, check_options, fields_of, first_line
+from bayesdp.cli.inspect import fit_line
 from bayesdp.cli.ledger import cost_text, open_account
-from bayesdp.errors import InvalidInput
+from bayesdp.cli.printed import print_json, print_next, promise_of
+from bayesdp.errors import InvalidInput, quoted
 
-USUAL = "beta_binomial"
+if TYPE_CHECKING:
+    from bayesdp.release import Release
+
+USUAL = "discrete_laplace"
+"""The synthesizer of a yes/no answer: the shortest interval of all that `plan` compares."""
+OF_COPIES = "beta_binomial"
+"""The synthesizer that these options ask for, as they did when it was the only one."""
+COPIED = ("--copies", "--size", "--prior", "--public-n")
+HIDING_N = ("--confidential-n", "--no-public-n", "--public_n")
 OF_SCHEMA = "table"
 """The synthesizer that an option --schema asks for."""
+_MOST_EPSILON = 10.0
 ANY_OPTION = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
 def synthesize(context: typer.Context) -> None:
     """Release private copies of data, and what they promise, by any synthesizer."""
-    name = _chosen(context.args)
+    command, name = _command(context.args)
+    known = [option for each in command.params for option in (*each.opts, *each.secondary_opts)]
+    known = [option for option in (*known, "--help") if option.startswith("--")]
+    check_options(context.args, known, f"`bayesdp synthesize --synthesizer {name}`")
+    status = command.main(context.args, prog_name=context.command_path, standalone_mode=False)
+    if isinstance(status, int) and status:  # as 130 of an interrupt
+        raise typer.Exit(status)
+
+
+def _command(args: Sequence[str]) -> tuple[Any, str]:
+    """The command with the options of the synthesizer that is typed, and its name."""
+    config, why = _chosen(args)
+    name = config.name
     cls, fields = _declared(name)
     common = inspect.signature(_options, eval_str=True).parameters
     offered = [field for field in fields if field.name not in common]
 
     def run(**given: Any) -> None:
         declared = {each.name: each.value(given.pop(each.name)) for each in offered}
-        _run(name, cls, {key: v for key, v in declared.items() if v is not None}, given)
+        typed = {key: value for key, value in declared.items() if value is not None}
+        _run(config, cls, typed, given, why)
 
     own = [field.parameter(f"Fields of {cls.__name__}") for field in offered]
     made: Any = run
@@ -42,22 +70,36 @@ def synthesize(context: typer.Context) -> None:
     made.__annotations__ = {}
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
     app.command(help=f"Release private copies of data, by `{name}`: {first_line(cls)}")(made)
-    command = typer.main.get_command(app)
-    known = [option for each in command.params for option in (*each.opts, *each.secondary_opts)]
-    known = [option for option in (*known, "--help") if option.startswith("--")]
-    check_options(context.args, known, f"`bayesdp synthesize --synthesizer {name}`")
-    command.main(context.args, prog_name=context.command_path, standalone_mode=False)
+    return typer.main.get_command(app), name
+
+
+Completed = command_with_more_options(lambda args: _command(args)[0])
 
 
 def _options(
-    data: Annotated[
-        str,
-        typer.Argument(help="Confidential data: a CSV or Parquet file, or networkx:NAME."),
-    ],
     out: Annotated[Path, typer.Option(help="Release folder to write.")],
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            help="Confidential data: a CSV (.csv, .tsv), Parquet, Excel (.xlsx), Stata (.dta) or "
+            "SPSS (.sav) file, - for CSV from standard input, or networkx:NAME.",
+            show_default=False,
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="A TOML file that declares the release, as `bayesdp init` writes it."),
+    ] = None,
     synthesizer: Annotated[
-        str, typer.Option(help="Its name; `bayesdp synthesizers` lists all.")
-    ] = USUAL,
+        str | None,
+        typer.Option(
+            help="Its name; `bayesdp synthesizers` lists all. Default: discrete_laplace, which "
+            "gives the shortest interval of a proportion; beta_binomial, the synthetic copies of "
+            "Charest (2010), with --copies, --size, --prior or --confidential-n; table with "
+            "--schema.",
+            autocompletion=synthesizer_names,
+        ),
+    ] = None,
     column: Annotated[
         str | None, typer.Option(help="Column of the records: answers 0 and 1, say, or numbers.")
     ] = None,
@@ -68,7 +110,10 @@ def _options(
     counts: Annotated[
         str | None, typer.Option(help="Column of how many records each row stands for.")
     ] = None,
-    ties: Annotated[str, typer.Option(help="Columns of the ends of a network's ties.")] = "from,to",
+    ties: Annotated[
+        str | None,
+        typer.Option(help="Columns of the ends of a network's ties; default: from,to."),
+    ] = None,
     nodes: Annotated[
         str | None,
         typer.Option(
@@ -109,18 +154,47 @@ def _options(
     force: Annotated[
         bool, typer.Option("--force", help="Replace an earlier result there.")
     ] = False,
+    as_json: options.Json = False,
 ) -> None:
     """Options that don't depend on the synthesizer; what they are called is what `_run` takes."""
 
 
-def _chosen(args: Sequence[str]) -> str:
-    """Name of the synthesizer, which says what other options there are."""
-    named = OF_SCHEMA if any(arg.partition("=")[0] == "--schema" for arg in args) else USUAL
+def _chosen(args: Sequence[str]) -> tuple[Config, str]:
+    """The synthesizer, which says what other options there are, and why it was chosen."""
+    given = dict(_given(args))
+    named = given.get("--synthesizer")
+    if "--config" in given:
+        config = load_config(Path(given["--config"]))
+        if named not in (None, config.name):
+            raise InvalidInput(
+                f"synthesizer is {quoted(named)}, but {given['--config']} declares "
+                f"{quoted(config.name)}; leave one of them out"
+            )
+        return config, ""
+    if named is not None:
+        return Config(named), ""
+    if "--schema" in given:
+        return Config(OF_SCHEMA), ""
+    if any(option in given for option in HIDING_N):
+        return Config(OF_COPIES), f"as the number of records is confidential; {USUAL} publishes it"
+    for option in COPIED:
+        if option in given:
+            why = f"as {option} asks; without it, {USUAL} gives a shorter interval"
+            return Config(OF_COPIES), why
+    return Config(USUAL), (
+        "as no other with a pure epsilon that `bayesdp plan` compares gives a shorter interval; "
+        f"for the synthetic copies of Charest (2010): --synthesizer {OF_COPIES}"
+    )
+
+
+def _given(args: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each option that is given, with the text that follows it; those of --set too."""
     for k, arg in enumerate(args):
-        name, equals, value = arg.partition("=")
-        if name == "--synthesizer":
-            named = value if equals else (args[k + 1] if k + 1 < len(args) else "")
-    return named
+        name, equals, text = arg.partition("=")
+        text = text if equals else (args[k + 1] if k + 1 < len(args) else "")
+        yield name, text
+        if name == "--set":
+            yield f"--{text.partition('=')[0].strip()}", text
 
 
 def _declared(name: str) -> tuple[Any, list[Field]]:
@@ -130,13 +204,18 @@ def _declared(name: str) -> tuple[Any, list[Field]]:
     return cls, fields_of(cls, settings_of(cls))
 
 
-def _run(name: str, cls: Any, declared: dict[str, Any], given: dict[str, Any]) -> None:
+def _run(
+    config: Config, cls: Any, declared: dict[str, Any], given: dict[str, Any], why: str
+) -> None:
     """Release, by a synthesizer with declared fields, from the data that the other options name."""
     from bayesdp.evaluation.declarations import release_of
     from bayesdp.release import MANIFEST
     from bayesdp.storage import check_target
 
-    out, by, all_groups = given["out"], given["by"], given["all_groups"]
+    name, out, all_groups = config.name, given["out"], given["all_groups"]
+    by = given["by"] or config.data.get("by")
+    if str(out) == "-":
+        raise InvalidInput("out is '-', but a release is a folder of two files; name the folder")
     check_target(out, MANIFEST, force=given["force"])  # before anything is spent or drawn
     account = open_account(given["ledger"], given["dataset"])
     listed = options.groups(given["groups"]) if given["groups"] else None
@@ -146,16 +225,18 @@ def _run(name: str, cls: Any, declared: dict[str, Any], given: dict[str, Any]) -
             "--confidential-n"
         )
     declared |= _once(declared, options.parameters(given["parameters"] or []))
-    if cls.named and not (given["column"] or given["columns"]):
-        given["columns"] = release_of(name, declared)[0].columns
-    section = _section(cls, given, listed)
-    section.check_taken_by(name, cls)
     if given["confidential_n"]:
         declared |= _once(declared, {"public_n": False})
+    declared = config.fields | declared
+    if cls.named and not any(given[key] or config.data.get(key) for key in ("column", "columns")):
+        given["columns"] = release_of(name, declared)[0].columns
+    section = _section(cls, given, listed, config.data)
+    section.check_taken_by(name, cls)
     if listed or all_groups:
         declared["groups"] = list(listed.values()) if listed else None
     synthesizer, settings = release_of(name, declared)
-    data, labels = section.read(Path(), synthesizer)
+    folder = config.folder if given["data"] is None else Path()
+    data, labels = section.read(folder, synthesizer)
     if all_groups:
         from bayesdp.synthesis.groups import sorted_labels
 
@@ -165,16 +246,60 @@ def _run(name: str, cls: Any, declared: dict[str, Any], given: dict[str, Any]) -
         settings["by"] = labels
     release = synthesizer.release(data, ledger=account, **settings)
     release.save(out, force=given["force"])
+    left = None if account is None else account.remaining()
+    line = fit_line(release, out) or f"bayesdp inspect {shlex.quote(str(out))}"
+    if given["as_json"]:
+        told = {"folder": str(out), "synthesizer": name, "copies": release.copies}
+        promise = {"guarantee": promise_of(release.guarantee)}
+        paid = {} if left is None else {"left": {"epsilon": left.epsilon, "delta": left.delta}}
+        print_json(told | promise | paid | {"next": line})
+        return
+    _print(release, out, f"{name}, {why}" if why else "")
+    if left is not None and account is not None:
+        typer.echo(f"  left of {account.name}: {cost_text(left)}")
+    print_next(line)
+
+
+def _print(release: Release, out: Path, why: str) -> None:
+    """Print what was released, by what, and with which promise."""
     copies = "1 copy" if release.copies == 1 else f"{release.copies} copies"
     typer.echo(f"released {copies} to {out}: {release.guarantee}")
+    if why:
+        typer.echo(f"  {why}")
+    if release.copies > 1:
+        typer.echo(f"  {_cost_of_copies(release)}")
+    for caution in _cautions(release):
+        typer.echo(f"  careful: {caution}")
     for assumption in release.guarantee.assumptions:
         typer.echo(f"  {assumption}")
-    if account is not None:
-        typer.echo(f"  left of {account.name}: {cost_text(account.remaining())}")
 
 
-def _section(cls: Any, given: dict[str, Any], listed: dict[str, Any] | None) -> Any:
-    """The declaration of the data, as of an analysis in TOML."""
+def _cost_of_copies(release: Release) -> str:
+    """Say what each of several copies costs, where their costs add up to the release's."""
+    from bayesdp.privacy.guarantee import shown_up
+
+    alone = "a single one, --copies 1, would have it alone"
+    if release.guarantee.delta or not math.isfinite(release.guarantee.epsilon):
+        return f"all {release.copies} copies share this epsilon; {alone}"
+    each = release.guarantee.epsilon / release.copies
+    return f"the {release.copies} copies share this epsilon, {shown_up(each)} each; {alone}"
+
+
+def _cautions(release: Release) -> Iterator[str]:
+    """Yield a sentence on each thing that is done as asked, and may not be what was meant."""
+    if _MOST_EPSILON < release.guarantee.epsilon < math.inf:
+        yield (
+            f"epsilon above {_MOST_EPSILON:g} promises next to nothing: the odds of what is true "
+            f"of a record may grow by a factor of more than {math.exp(_MOST_EPSILON):,.0f}"
+        )
+    if any(part.mechanism.n == 1 for part in release.parts):
+        yield "a release, or a group of it, is about a single record, as its public size shows"
+
+
+def _section(
+    cls: Any, given: dict[str, Any], listed: dict[str, Any] | None, in_file: dict[str, Any]
+) -> Any:
+    """The declaration of the data, as of an analysis in TOML; what is typed comes first."""
     from bayesdp.evaluation.data_section import DataSection
     from bayesdp.synthesis.network_tables import NETWORKX
     from bayesdp.synthesis.tables import check_values
@@ -182,20 +307,30 @@ def _section(cls: Any, given: dict[str, Any], listed: dict[str, Any] | None) -> 
     def split(text: Any) -> list[str] | None:
         return text.split(",") if isinstance(text, str) else text
 
-    values, above = split(given["values"]), given["above"]
-    check_values(given["equals"], values, above)  # before the records are looked at
-    source = given["data"]
-    of_table = given["column"] or given["columns"] or cls.takes != "network"
-    in_file = not of_table and not source.startswith(NETWORKX)
-    return DataSection.declared(
-        source=source,
-        labels=listed if given["by"] else None,
-        columns=split(given["columns"]),
-        values=values,
-        ties=split(given["ties"]) if in_file else None,
-        **{name: given[name] for name in ("column", "by", "counts", "equals", "above")},
-        **{name: given[name] for name in ("nodes", "directed")},
-    )
+    typed = {
+        "source": given["data"],
+        "labels": listed if given["by"] or in_file.get("by") else None,
+        "directed": given["directed"] or None,
+        **{name: split(given[name]) for name in ("columns", "values", "ties")},
+        **{name: given[name] for name in ("column", "by", "counts", "equals", "above", "nodes")},
+    }
+    known = in_file | {name: value for name, value in typed.items() if value is not None}
+    if known.get("source") is None:
+        raise InvalidInput("data is missing; give a file of confidential data, or networkx:NAME")
+    check_values(known.get("equals"), known.get("values"), known.get("above"))  # before the records
+    of_table = known.get("column") or known.get("columns") or cls.takes != "network"
+    if of_table or str(known["source"]).startswith(NETWORKX):
+        if "ties" not in in_file:
+            known.pop("ties", None)
+    else:
+        known.setdefault("ties", ["from", "to"])
+    return DataSection.declared(**known)
+
+
+def said_of_data() -> dict[str, str]:
+    """The help of each option that doesn't depend on the synthesizer, by its name."""
+    common = inspect.signature(_options, eval_str=True).parameters.values()
+    return {each.name: get_args(each.annotation)[1].help for each in common}
 
 
 def _once(declared: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:

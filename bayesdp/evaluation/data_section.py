@@ -10,14 +10,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.synthesis.base import Synthesizer
 from bayesdp.synthesis.network_tables import NETWORKX, read_network
-from bayesdp.synthesis.tables import (
-    answers,
-    check_values,
-    group_labels,
-    is_table,
-    read_table,
-    repeated,
-)
+from bayesdp.synthesis.table_files import STANDARD_INPUT, is_table
+from bayesdp.synthesis.tables import answers, check_values, group_labels, read_table, repeated
 
 _WAYS = {
     "records": "records: give column, or several columns",
@@ -80,7 +74,9 @@ class DataSection(BaseModel):
             return cls(**given)
         except ValidationError as error:
             faults = "; ".join(
-                fault["msg"].removeprefix("Value error, ") for fault in error.errors()
+                "".join(f"{place}: " for place in fault["loc"][:1])
+                + fault["msg"].removeprefix("Value error, ")
+                for fault in error.errors()
             )
             raise InvalidInput(faults) from error
 
@@ -140,6 +136,8 @@ class DataSection(BaseModel):
 
 def _located(source: str, folder: Path) -> str:
     """Return a file's path, relative to the folder, or a data set's name as it is."""
+    if source == STANDARD_INPUT:
+        return source
     return source if ":" in source or Path(source).is_absolute() else str(folder / source)
 
 

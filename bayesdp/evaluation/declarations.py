@@ -18,6 +18,7 @@ SYNTHESIZERS = Registry(
         "censored_beta": "censored_beta:CensoredBetaSynthesizer",
         "censored_regression": "censored_regression:CensoredRegressionSynthesizer",
         "dirichlet_multinomial": "dirichlet_multinomial:DirichletMultinomialSynthesizer",
+        "discrete_laplace": "discrete_laplace:DiscreteLaplaceSynthesizer",
         "dp_ergm": "dp_ergm:DPERGMSynthesizer",
         "edge_flip": "edge_flip:EdgeFlipSynthesizer",
         "log_linear": "log_linear.synthesizer:LogLinearSynthesizer",

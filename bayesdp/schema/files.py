@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import datetime as dt
 import json
@@ -14,9 +13,8 @@ from typing import Any
 
 from bayesdp.checks import check_path
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.headers import head_of, is_name, separator_of
 from bayesdp.schema.column import Column
-
-_LONGEST = 1 << 20  # bytes of a header
 
 
 def text_of(unit: Any, columns: Mapping[str, Column], zeros: Sequence[Mapping[str, Any]]) -> str:
@@ -114,33 +112,29 @@ def names_in(path: str | Path) -> list[str]:
         If the file can't be read, is neither, or its first line is no header.
     """
     file = check_path("columns", path)
-    if not file.is_file() or file.suffix not in (".csv", ".parquet"):
-        raise InvalidInput(f"{quoted(file)} isn't a .csv or .parquet file that exists")
+    if not file.is_file() or file.suffix not in (".csv", ".tsv", ".parquet"):
+        raise InvalidInput(
+            f"{quoted(file)} isn't a .csv, .tsv or .parquet file that exists; of another, give the "
+            "columns' names"
+        )
     return _parquet_names(file) if file.suffix == ".parquet" else _csv_names(file)
 
 
 def _csv_names(file: Path) -> list[str]:
-    with file.open("rb", buffering=0) as raw:
-        line = raw.readline(_LONGEST)  # without a buffer, which would hold records too
+    line = head_of(file)
+    separator = separator_of(str(file), line)
     try:
-        names = next(csv.reader([line.decode("utf-8-sig")], strict=True), [])
-    except (UnicodeDecodeError, csv.Error):
+        lines = [line.decode("utf-8-sig")]
+        names = next(csv.reader(lines, strict=True, delimiter=separator), [])
+    except csv.Error:
         names = []
-    if not names or len(set(names)) < len(names) or not all(map(_is_name, names)):
+    if not names or len(set(names)) < len(names) or not all(map(is_name, names)):
         raise InvalidInput(
-            f"{quoted(file)} has no line of names first: texts in UTF-8 with commas between them, "
+            f"{quoted(file)} has no line of names first: texts in UTF-8 with commas, semicolons or "
+            "tabs between them, "
             "all different, none empty, a number or a date; write such a line, or give the names"
         )
     return names
-
-
-def _is_name(text: str) -> bool:
-    """Return True if a text may be a column's name; a number or a date is a record's value."""
-    for parse in (float, dt.datetime.fromisoformat):
-        with contextlib.suppress(ValueError):
-            parse(text)
-            return False
-    return bool(text.strip()) and not set(text) & set(";\t\n")
 
 
 def _parquet_names(file: Path) -> list[str]:

@@ -12,9 +12,9 @@ from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism, check_prior
 from bayesdp.mechanisms.counts.count import Count
-from bayesdp.release.manifest import Label, check_label
+from bayesdp.release.manifest import Label
 from bayesdp.synthesis.base import RecordSynthesizer
-from bayesdp.synthesis.groups import complete_groups
+from bayesdp.synthesis.counts import count_of, counts_of_groups
 from bayesdp.synthesis.parameters import check_cost, check_size
 
 
@@ -73,9 +73,7 @@ class BetaBinomialSynthesizer(RecordSynthesizer):
 
     def tally(self, records: Any) -> Count:
         """Count records that are 0 or 1, or take their `Count` as it is."""
-        if hasattr(records, "columns") and len(records.columns) == 1:  # of a scan, or a table
-            records = records[records.columns[0]]
-        return Count.of(records, empty=not self.public_n)
+        return count_of(records, empty=not self.public_n)
 
     def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Count]:
         """The count of each group's records, or of all records, whose label is None.
@@ -84,12 +82,7 @@ class BetaBinomialSynthesizer(RecordSynthesizer):
         """
         if not isinstance(data, Mapping):
             return super().tallies(data, by, name)
-        if by is not None:
-            raise InvalidInput("by is given, but data is a mapping, whose keys are the groups")
-        counts = {check_label(label): _whole(count) for label, count in data.items()}
-        return complete_groups(
-            counts, Count(0, 0), self.groups, public_n=self.public_n, size=self.count
-        )
+        return counts_of_groups(data, by, self.groups, public_n=self.public_n)
 
     def mechanisms(self, known: Mapping[Any, Any]) -> dict[Label, BetaBinomialMechanism]:
         """One mechanism for each group; refuses a given prior that costs more than epsilon."""
@@ -113,9 +106,3 @@ class BetaBinomialSynthesizer(RecordSynthesizer):
             return BetaBinomialMechanism(known, size, self.prior)
         given: dict[str, Any] = {"n": known, "size": size, "epsilon": epsilon}
         return BetaBinomialMechanism.calibrate(copies=self.copies, **given)
-
-
-def _whole(count: Any) -> Count:
-    if not isinstance(count, Count):
-        raise InvalidInput(f"data maps a group to a {type(count).__name__}; it must be a Count")
-    return count

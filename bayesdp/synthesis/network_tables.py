@@ -9,7 +9,8 @@ from typing import Any
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.networks.network import Network
 from bayesdp.optional import needed
-from bayesdp.synthesis.tables import as_written, is_table, read_table
+from bayesdp.synthesis.table_files import is_table
+from bayesdp.synthesis.tables import as_written, read_table
 
 NETWORKX = "networkx:"
 _SUFFIX = "_graph"

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.headers import head_of, separator_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 T = TypeVar("T")
-_FORMATS = {".csv": "csv", ".parquet": "parquet"}
+_FORMATS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
 _TOGETHER = 16  # partial sums that one task of Dask adds up
 
 
@@ -231,7 +232,9 @@ class Scan:
             except ValueError as error:
                 raise InvalidInput(f"types is {quoted(self.types)}: {error}") from None
             options = pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=True)
-            form = pyarrow.dataset.CsvFileFormat(convert_options=options)
+            between = separator_of(files[0], head_of(Path(files[0])))
+            parsing = pyarrow.csv.ParseOptions(delimiter=between)
+            form = pyarrow.dataset.CsvFileFormat(parsing, convert_options=options)
         elif self.types:
             raise InvalidInput("types is given, but a Parquet file has its own; leave it out")
         return _read(lambda: pyarrow.dataset.dataset(files, format=form), self.source)
@@ -271,7 +274,7 @@ def _files(source: Any) -> tuple[str, list[str]]:
     if len(kinds) != 1 or not kinds <= set(_FORMATS):
         raise InvalidInput(
             f"source holds {', '.join(sorted(kinds)) or 'no'} files; it must be of .parquet files, "
-            "or of .csv files"
+            "or of .csv or .tsv files"
         )
     return _FORMATS[kinds.pop()], [str(path) for path in paths]
 

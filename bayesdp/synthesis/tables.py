@@ -8,66 +8,45 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.synthesis.table_files import check_columns, frame_in
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_READERS = (".csv", ".parquet")
-
-
-def is_table(source: str) -> bool:
-    """Return True for the name of a file that `read_table` reads."""
-    return Path(source).suffix in _READERS
 
 
 def read_table(
     source: str | Path, columns: list[str] | None = None, *, text: Collection[str] = ()
 ) -> pd.DataFrame:
-    """Read some columns of a CSV or Parquet file, or of a data set of statsmodels.
+    """Read some columns of a file, or of a data set of statsmodels.
 
-    A CSV file doesn't say its columns' types. Those that are guessed are a function of all records:
-    one 0.5 turns every other 1 into 1.0.
+    A CSV file, with commas, semicolons or tabs, doesn't say its columns' types. Those that are
+    guessed are a function of all records: one 0.5 turns every other 1 into 1.0.
 
     Parameters
     ----------
     source : path or str
-        A `.csv` or `.parquet` file, or `statsmodels:NAME`.
+        A `.csv`, `.tsv`, `.parquet`, `.xlsx` (its first sheet), `.dta` or `.sav` file, `-` for CSV
+        from standard input, or `statsmodels:NAME`.
     columns : list of str, optional
         The columns to read; others aren't read from a Parquet file. Default: all.
     text : collection of str
-        Columns of a CSV file whose values are kept as they are written, each record by itself.
+        Columns of a CSV or Excel file whose values are kept as they are written, each record by
+        itself.
 
     Raises
     ------
     InvalidInput
         If the file doesn't exist or isn't a table, or a column isn't in it or is in it twice.
+    MissingDependency
+        If the package that reads such files isn't installed.
     """
-    import pandas as pd
-
     name = str(source)
     if name.startswith("statsmodels:"):
-        return _select(_statsmodels(name.partition(":")[2]), columns, name)
-    path = Path(source)
-    if path.suffix not in _READERS:
-        raise InvalidInput(f"data is {quoted(name)}; it must be a {' or '.join(_READERS)} file")
-    if not path.is_file():
-        raise InvalidInput(f"data is {quoted(name)}, but there is no such file")
-    try:
-        if path.suffix == ".csv":
-            # pandas would rename a column whose name is there twice.
-            header = pd.read_csv(path, header=None, nrows=1, dtype=str).iloc[0].tolist()
-            _check_columns(header, header if columns is None else columns, name)
-            return _select(pd.read_csv(path, dtype=dict.fromkeys(text, object)), columns, name)
-        import pyarrow.parquet as pq
-
-        there = pq.read_schema(path).names
-        columns = there if columns is None else columns
-        _check_columns(there, columns, name)
-        return pd.read_parquet(path, columns=list(dict.fromkeys(columns)))
-    except InvalidInput:
-        raise
-    except (OSError, ValueError):  # which may show records
-        raise InvalidInput(f"{name} can't be read as a {path.suffix[1:]} table") from None
+        frame = _statsmodels(name.partition(":")[2])
+        columns = list(frame.columns) if columns is None else columns
+        check_columns(list(frame.columns), columns, name)
+        return frame[list(dict.fromkeys(columns))]
+    return frame_in(name, columns, text)
 
 
 def answers(
@@ -214,21 +193,3 @@ def _statsmodels(name: str) -> pd.DataFrame:
         raise InvalidInput(f"statsmodels has no data set {quoted(name)}") from error
     frame: pd.DataFrame = module.load_pandas().data
     return frame
-
-
-def _select(frame: pd.DataFrame, columns: list[str] | None, name: str) -> pd.DataFrame:
-    columns = list(frame.columns) if columns is None else columns
-    _check_columns(list(frame.columns), columns, name)
-    return frame[list(dict.fromkeys(columns))]
-
-
-def _check_columns(there: list[Any], wanted: list[str], name: str) -> None:
-    for column in wanted:
-        if column not in there:
-            known = ", ".join(map(str, there))
-            raise InvalidInput(f"column {quoted(column)} isn't in {name}, which has {known}")
-        if there.count(column) > 1:
-            raise InvalidInput(
-                f"column {quoted(column)} is {there.count(column)} times in {name}; give each "
-                "column a name of its own"
-            )

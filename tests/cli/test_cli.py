@@ -128,7 +128,7 @@ BAD = {
     "synthesize data.csv --column vote --epsilon 1 --out r": "'vote' isn't in data.csv, which has",
     "synthesize data.parquet --column vote --epsilon 1 --out r": "column 'vote' isn't in",
     "synthesize nothing.csv --column voted --epsilon 1 --out r": "no such file",
-    "synthesize data.xls --column voted --epsilon 1 --out r": ".csv or .parquet",
+    "synthesize data.xls --column voted --epsilon 1 --out r": ".csv, .tsv, .parquet",
     "synthesize data.csv --column answer --epsilon 1 --out r": "other than 0 and 1",
     "synthesize data.csv --column answer --above 1 --epsilon 1 --out r": "not of numbers",
     "synthesize data.csv --column answer --equals a --above 1 --epsilon 1 --out r": "choose one",
@@ -192,7 +192,7 @@ def test_bad_input_is_a_clear_error_and_nothing_is_written_or_drawn(
 
 
 def test_an_existing_folder_costs_nothing(bayesdp, place, monkeypatch):
-    line = "synthesize data.csv --column voted --epsilon 1 --out r"
+    line = "synthesize data.csv --column voted --epsilon 1 --copies 5 --out r"
     assert bayesdp(line)[0] == 0
     first = bdp.Release.load("r")
 
@@ -209,7 +209,8 @@ def test_an_existing_folder_costs_nothing(bayesdp, place, monkeypatch):
 
 def test_posteriors_are_not_overwritten_and_match_their_release(bayesdp):
     for name in ("r", "s"):
-        assert bayesdp(f"synthesize data.csv --column voted --epsilon 1 --out {name}")[0] == 0
+        line = f"synthesize data.csv --column voted --epsilon 1 --copies 5 --out {name}"
+        assert bayesdp(line)[0] == 0
     assert bayesdp("fit r --out p.nc --draws 50")[0] == 0
     assert "exists" in bayesdp("fit r --out p.nc --draws 50")[2]
     for out, message in (("r --force", "is a folder"), ("no/p.nc", "'no' doesn't exist")):
@@ -428,3 +429,30 @@ def test_reproduce_zheng(bayesdp, place):
     assert status == 0
     assert "FALSE" in out
     assert (place / "z" / "index.html").is_file()
+
+
+WRONG = {
+    "synthesize data.csv --epsilon 1": "missing option '--out' (see bayesdp synthesize --help)",
+    "fot": "no such command 'fot'",
+    "fit": "missing argument",
+    "plan --width x": "invalid value for '--width'",
+    "plan --wdth 3": "--wdth",
+    "ledger shw": "no such command 'shw'",
+}
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_a_line_that_is_no_command_is_an_error_in_one_line(bayesdp, line):
+    status, out, err = bayesdp(line)
+    assert (status, out) == (2, "")
+    assert err.startswith("error: ")
+    assert WRONG[line] in err
+    assert " --help)\n" in err
+    assert len(err.splitlines()) == 1
+
+
+def test_no_command_shows_the_help(bayesdp):
+    for line in ("", "ledger"):
+        status, out, err = bayesdp(line)
+        assert (status, "Usage: bayesdp" in out + err) == (2, True)
+        assert "error: " not in err

@@ -41,7 +41,7 @@ def test_a_budget_from_first_to_last(bayesdp, monkeypatch):
         assert cell in out
     status, out, _ = bayesdp(f"ledger show {URL} survey")
     assert status == 0
-    for cell in ("beta_binomial", "gaussian", '"sigma": 2.5', "proved"):
+    for cell in ("discrete_laplace", "gaussian", '"sigma": 2.5', "proved"):
         assert cell in out
     status, out, _ = bayesdp(f"ledger verify {URL}")
     assert status == 0

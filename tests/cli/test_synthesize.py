@@ -78,6 +78,10 @@ CASES: dict[str, tuple[str, Callable[[], bdp.Release]]] = {
         f"{TABLE} --columns sex,smokes --epsilon 2 {CATEGORIES}",
         lambda: S.DirichletMultinomialSynthesizer(2.0, categories=CELLS).release(PEOPLE[[*CELLS]]),
     ),
+    "discrete_laplace": (
+        f"{TABLE} --column smokes --by sex --epsilon 2",
+        lambda: S.DiscreteLaplaceSynthesizer(2.0).release(PEOPLE["smokes"], by=PEOPLE["sex"]),
+    ),
     "dp_ergm": (
         f"{NODES} --formula edges --epsilon 4 --centre -1 --scale 0.5 --burn-in 9 --copies 2",
         lambda: S.DPERGMSynthesizer("edges", 4.0, centre=-1, scale=0.5, burn_in=9).release(
@@ -320,3 +324,58 @@ def test_values_are_parsed_as_they_are_written(text, value):
     found = fields.parsed(text)
     assert found == value
     assert type(found) is type(value)
+
+
+CHOSEN = {
+    "": (
+        "discrete_laplace",
+        1,
+        "  discrete_laplace, as no other with a pure epsilon that `bayesdp",
+    ),
+    "--by sex": ("discrete_laplace", 1, "  discrete_laplace, as no other"),
+    "--copies 5": ("beta_binomial", 5, "  beta_binomial, as --copies asks; without it, discrete_"),
+    "--size=9": ("beta_binomial", 5, "  beta_binomial, as --size asks"),
+    "--set 'copies = 2'": ("beta_binomial", 2, "  beta_binomial, as --copies asks"),
+    "--confidential-n --size 9": ("beta_binomial", 5, "  beta_binomial, as the number of records"),
+    "--size 9 --no-public-n": ("beta_binomial", 5, "; discrete_laplace publishes it"),
+    "--size 9 --set public_n=false": ("beta_binomial", 5, "; discrete_laplace publishes it"),
+    "--synthesizer beta_binomial": ("beta_binomial", 5, ""),
+    "--synthesizer beta_binomial --copies 1": ("beta_binomial", 1, ""),
+    "--synthesizer discrete_laplace --copies 2": ("discrete_laplace", 2, ""),
+}
+
+
+@pytest.mark.parametrize("options", CHOSEN)
+def test_the_mechanism_is_chosen_and_said(bayesdp, options):
+    """Without a name, by the shortest interval; options of copies keep what they gave."""
+    name, copies, line = CHOSEN[options]
+    out = bayesdp(f"synthesize people.csv --column smokes --epsilon 2 {options} --out r")[1]
+    release = bdp.Release.load("r")
+    assert (release.parts[0].mechanism.name, release.copies) == (name, copies)
+    assert line in out
+    assert ("--copies 1, would have it alone" in out) is (copies > 1)
+    assert ("--synthesizer beta_binomial" in out) is (line[:10] == "  discrete")
+
+
+@pytest.mark.parametrize(
+    ("rows", "epsilon", "said"),
+    [
+        (9, 10, ""),
+        (9, 1e9, "careful: epsilon above 10 promises next to nothing: the odds of what is true"),
+        (1, 1, "careful: a release, or a group of it, is about a single record"),
+    ],
+)
+def test_what_may_not_be_meant_is_said(bayesdp, rows, epsilon, said):
+    Path("few.csv").write_text("x\n" + "1\n" * rows)
+    status, out, _ = bayesdp(f"synthesize few.csv --column x --epsilon {epsilon} --out r")
+    assert status == 0
+    assert said in out
+    assert ("careful" in out) is bool(said)
+
+
+def test_an_interrupt_is_no_success(bayesdp, monkeypatch):
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(S.DiscreteLaplaceSynthesizer, "release", interrupted)
+    assert bayesdp("synthesize people.csv --column smokes --epsilon 1 --out r")[0] == 130

@@ -268,6 +268,7 @@ def _mechanisms(call: Any) -> None:
 def _synthesizers(call: Any) -> None:
     made = call(bdp.BetaBinomialSynthesizer, epsilon=2.0, copies=3, size=50)
     call(bdp.BetaBinomialSynthesizer, prior=(20.0, 30.0))
+    call(bdp.synthesizers.DiscreteLaplaceSynthesizer, 2.0, 3)
     call(made.release, ONES)
     call(made.guarantee, 100)
     made = call(bdp.synthesizers.CensoredBetaSynthesizer, 2.0, copies=3, center=0.0, grid=(12, 12))

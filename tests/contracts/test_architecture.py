@@ -81,7 +81,16 @@ MAY_IMPORT = {
     },
 }
 TOP = {
-    *("checks", "declared_files", "errors", "lazy", "private_folder", "progress", "renamed"),
+    *(
+        "checks",
+        "declared_files",
+        "errors",
+        "headers",
+        "lazy",
+        "private_folder",
+        "progress",
+        "renamed",
+    ),
     *("_version", "optional", "registry", "resources", "storage"),
 }
 

@@ -68,6 +68,9 @@ CASES: dict[str, tuple[Callable[[], Any], tuple[Any, ...], dict[str, Any]]] = {
         lambda: S.DirichletMultinomialSynthesizer(2.0, copies=2, categories={"smokes": [0, 1]}),
         (PEOPLE[["smokes"]],), {"by": GROUPS},
     ),
+    "DiscreteLaplaceSynthesizer": (
+        lambda: S.DiscreteLaplaceSynthesizer(2.0), (BITS,), {"by": GROUPS}
+    ),
     "DPERGMSynthesizer": (
         lambda: S.DPERGMSynthesizer("edges", 4.0, centre=-1.0, scale=0.5, burn_in=9), (GRAPH, 2), {}
     ),

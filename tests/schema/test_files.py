@@ -66,27 +66,22 @@ def test_names_of_files(tmp_path):
     frame.to_parquet(tmp_path / "a.parquet")
     for name in ("a.csv", "a.parquet"):
         assert bdp.Schema.template(str(tmp_path / name)) == bdp.Schema.template(frame.columns)
-    for text in (
-        "",
-        "\n",
-        "1,2\n",
-        "a,a\n",
-        "a,,b\n",
-        "a;b\n",
-        "a\tb\n",
-        "nan,b\n",
-        "2020-01-01,b\n",
-        '"a\n',
-        "\xff",
-    ):
-        (tmp_path / "b.csv").write_text(text, encoding="latin-1")
+    for text in ("a;b;c,d\n", "a\tb;\n", "a;\n", "1,2\n", "a,a\n", "a,,b\n", "nan,b\n", '"a\n'):
+        (tmp_path / "b.csv").write_text(text)
         with pytest.raises(InvalidInput, match=r"b\.csv' has no line of names first: texts in"):
             bdp.Schema.template(tmp_path / "b.csv")
+    for text, said in (("", "is empty"), ("\n", "is empty"), ("\xff", "isn't text in UTF-8; perh")):
+        (tmp_path / "b.csv").write_text(text, encoding="latin-1")
+        with pytest.raises(InvalidInput, match=rf"b\.csv {said}"):
+            bdp.Schema.template(tmp_path / "b.csv")
+    for name, text in (("b.csv", "a;b\n1;2\n"), ("b.csv", "a\tb\n"), ("b.tsv", "a\tb\n")):
+        (tmp_path / name).write_text(text)
+        assert bdp.Schema.template(tmp_path / name) == bdp.Schema.template(["a", "b"])
     (tmp_path / "b.parquet").write_text("a,b")
     with pytest.raises(InvalidInput, match="can't be read as a Parquet file"):
         bdp.Schema.template(tmp_path / "b.parquet")
     for path in ("none.csv", tmp_path / "a.txt"):
-        with pytest.raises(InvalidInput, match=r"isn't a \.csv or \.parquet file that exists"):
+        with pytest.raises(InvalidInput, match=r"isn't a \.csv, \.tsv or \.parquet file that"):
             bdp.Schema.template(path)
     for names in ([], [1], [""], frame):
         with pytest.raises(InvalidInput, match=r"columns is .*; it must be a file, or the columns"):
@@ -107,9 +102,11 @@ def test_the_command_writes_a_template(folder, run_cli):
     status, out, _ = run_cli("schema template survey.csv --out new.toml")
     assert (status, out) == (
         0,
-        "wrote new.toml: fill it in from the codebook; no record was read\n",
+        "wrote new.toml: fill it in from the codebook; no record was read\n"
+        "next: bayesdp schema check new.toml survey.csv\n",
     )
     assert (folder / "new.toml").read_text() == bdp.Schema.template("survey.csv")
+    assert run_cli("schema template survey.csv --out -")[1] == bdp.Schema.template("survey.csv")
     assert run_cli("schema template survey.csv --out new.toml")[0] == 2
     assert run_cli("schema template survey.csv --out new.toml --force")[0] == 0
 
@@ -161,7 +158,10 @@ def test_the_command_says_whether_records_fit(folder, run_cli, kind, old, new, s
     status, out, error = run_cli(f"schema check survey.toml survey.{kind}")
     if said is None:
         assert (status, error) == (0, "")
-        assert out.endswith(f"all records of survey.{kind} fit\n")
+        assert out.endswith(
+            f"all records of survey.{kind} fit\nnext: bayesdp synthesize survey.{kind} --schema "
+            "survey.toml --epsilon 1 --out release/\n"
+        )
         return
     assert status == 2
     assert all(each in error for each in said), error

@@ -93,7 +93,7 @@ class Count:
         if not np.all((array == 0) | (array == 1)):
             raise InvalidInput(
                 "data has values other than 0 and 1 (or True and False); recode the column, "
-                "for example with (column == 'yes')"
+                "for example with (column == 'yes'), or with --equals yes --values yes,no"
             )
         return cls(int(np.count_nonzero(array)), int(array.size))
 

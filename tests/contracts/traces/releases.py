@@ -103,6 +103,10 @@ def beta_binomial(r: Records) -> None:
     bdp.BetaBinomialSynthesizer(2.0).release(r.bits)
 
 
+def discrete_laplace(r: Records) -> None:
+    bdp.synthesizers.DiscreteLaplaceSynthesizer(2.0).release(r.bits)
+
+
 def censor(r: Records) -> None:
     """And sample from it as one does with any model."""
     from bayesdp.engines.pymc import sampling as pymc
@@ -288,6 +292,7 @@ CASES: dict[str, Callable[[Records], None]] = {
     "DPERGMSynthesizer": of_graph(
         lambda: bdp.synthesizers.DPERGMSynthesizer("edges", epsilon=1.0, centre=-2.0, scale=0.5)
     ),
+    "DiscreteLaplaceSynthesizer": discrete_laplace,
     "DirichletMultinomialSynthesizer": lambda r: bdp.DirichletMultinomialSynthesizer(2.0).release(
         counts=np.bincount(r.bits)
     ),

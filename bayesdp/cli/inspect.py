@@ -1,0 +1,114 @@
+"""Command `bayesdp inspect`: what a release folder holds. Heavy imports wait until it runs."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bayesdp.cli.options import Json
+from bayesdp.cli.printed import print_json, print_next
+
+if TYPE_CHECKING:
+    from bayesdp.release import Release
+
+_OF_RECORDS = ("add_remove", "replace_one")
+_GROUPS = 20
+_LONGEST = 60  # characters of a parameter that is shown
+
+
+def inspect(
+    release: Annotated[Path, typer.Argument(help="A release folder.")],
+    as_json: Json = False,
+) -> None:
+    """Show what was released, by which law and with which promise, and which models read it."""
+    from bayesdp.release import MANIFEST, Release
+
+    loaded = Release.load(release)
+    manifest = json.loads((release / MANIFEST).read_text(encoding="utf-8"))
+    families, line = families_of(loaded.parts[0].mechanism), fit_line(loaded, release)
+    if as_json:
+        said = ("variable", "by", "copies", "origin", "reproducible", "parts", "guarantee")
+        print_json(
+            {name: manifest[name] for name in said}
+            | {"fingerprint": loaded.fingerprint, "models": families, "next": line}
+        )
+        return
+    _show(loaded, manifest)
+    if families:
+        typer.echo(f"read by the models {', '.join(families)}")
+    else:
+        from bayesdp.inference.readers import instead
+
+        typer.echo(instead(loaded.parts[0].mechanism))
+    print_next(line)
+
+
+def _show(release: Release, manifest: dict[str, Any]) -> None:
+    from bayesdp.cli.fields import first_line
+
+    first, promise = release.parts[0], release.guarantee
+    copies = "1 copy" if release.copies == 1 else f"{release.copies} copies"
+    grouped = "" if release.by is None else f", in {len(release.parts)} groups by {release.by}"
+    typer.echo(f"{release.variable}{grouped}, {copies}")
+    typer.echo(f"law: {first.mechanism.name}. {first_line(type(first.mechanism))}")
+    told = manifest["parts"][0]["mechanism"]["parameters"]
+    for name, value in told.items():
+        if value is not None and (release.by is None or name != "n"):
+            typer.echo(f"  {name} = {_short(value)}")
+    if release.by is not None:
+        typer.echo("  parameters are those of the first group")
+        for part in release.parts[:_GROUPS]:
+            size = "" if part.mechanism.n is None else f": n = {part.mechanism.n:,}"
+            typer.echo(f"  {part.group}{size}")
+        if len(release.parts) > _GROUPS:
+            typer.echo(f"  and {len(release.parts) - _GROUPS:,} more groups")
+    if first.mechanism.n is None and first.mechanism.neighbours in _OF_RECORDS:
+        typer.echo("  the number of records is confidential")
+    typer.echo(f"promise: {promise}")
+    for assumption in promise.assumptions:
+        typer.echo(f"  {assumption}")
+    typer.echo(f"  source: {promise.source}")
+    drawn = "drawn by bayesdp" if release.origin == "bayesdp" else "drawn elsewhere"
+    typer.echo(f"{drawn}; fingerprint {release.fingerprint}")
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... (whole with --json)"
+
+
+def families_of(mechanism: Any) -> list[str]:
+    """Families of the models that read a mechanism's releases."""
+    from bayesdp.inference.readers import MODELS
+
+    return [family for family, model in MODELS.items() if model.reads(mechanism)]
+
+
+def fit_line(release: Release, folder: Path) -> str | None:
+    """The command that fits a release, with `...` for what the analyst has to say; or None.
+
+    Of several families, the first that needs nothing but the release.
+    """
+    from bayesdp.cli.fields import fields_of
+    from bayesdp.inference.readers import MODELS
+
+    mechanism = release.parts[0].mechanism
+    families = families_of(mechanism)
+    if not families:
+        return None
+
+    def needed(family: str) -> list[str]:
+        return [each.name for each in fields_of(MODELS[family]) if each.default == "required"]
+
+    family = min(families, key=lambda one: len(needed(one)))
+    words = ["bayesdp", "fit", shlex.quote(str(folder)), "--family", family]
+    for name in needed(family):
+        words.append("--prior ..." if name == "prior" else f"--set '{name} = ...'")
+    has_n = any(each.name == "n" for each in fields_of(MODELS[family]))
+    if mechanism.n is None and has_n:
+        words.append("--n SMALLEST:LARGEST")
+    return " ".join([*words, "--out posterior.nc"])

@@ -1,0 +1,177 @@
+"""Files of tables: text, Parquet, Excel, Stata and SPSS, as frames of their columns.
+
+Nothing that is said of a file depends on a record, but that the whole can't be read.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bayesdp.errors import InvalidInput, quoted
+from bayesdp.headers import LONGEST, head_of, is_name, not_utf_8, separator_of
+from bayesdp.optional import needed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STANDARD_INPUT = "-"
+"""Name of a CSV file that is read from standard input."""
+
+
+def is_table(source: str) -> bool:
+    """Return True for the name of a file that `frame_in` reads."""
+    return Path(source).suffix.lower() in READERS
+
+
+def frame_in(name: str, columns: list[str] | None, text: Collection[str]) -> pd.DataFrame:
+    """Read some columns of a file, or of standard input.
+
+    Parameters
+    ----------
+    name : str
+        A file, by whose suffix its kind is known, or `STANDARD_INPUT`.
+    columns : list of str, optional
+        The columns to read. Default: all.
+    text : collection of str
+        Columns whose values are kept as they are written, each record by itself.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such file, it can't be read, or a column isn't in it or is in it twice.
+    MissingDependency
+        If a package that reads such files isn't installed.
+    """
+    path = Path(name)
+    kind = ".csv" if name == STANDARD_INPUT else path.suffix.lower()
+    if kind not in READERS:
+        *most, last = READERS
+        raise InvalidInput(
+            f"data is {quoted(name)}; it must be a {', '.join(most)} or {last} file, or - for CSV "
+            "from standard input"
+        )
+    if name != STANDARD_INPUT and not path.is_file():
+        raise InvalidInput(f"data is {quoted(name)}, but there is no such file")
+    try:
+        return READERS[kind](name, columns, text)
+    except (InvalidInput, ImportError):
+        raise
+    except UnicodeDecodeError:
+        raise not_utf_8(name) from None
+    except Exception:  # of several packages, whose messages may show records
+        said = _WHY.get(kind, "it is damaged, or of another kind than its name says")
+        raise InvalidInput(f"{name} can't be read as a {kind[1:]} table: {said}") from None
+
+
+def _text(name: str, columns: list[str] | None, text: Collection[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    whole = sys.stdin.buffer.read() if name == STANDARD_INPUT else b""
+    head = whole[:LONGEST] if name == STANDARD_INPUT else head_of(Path(name))
+    separator = separator_of(name, head)
+
+    def file() -> Any:
+        return io.BytesIO(whole) if name == STANDARD_INPUT else name
+
+    # pandas would rename a column whose name is there twice.
+    header = pd.read_csv(file(), header=None, nrows=1, dtype=str, sep=separator)
+    there = header.iloc[0].tolist()
+    check_columns(there, there if columns is None else columns, name)
+    frame = pd.read_csv(file(), dtype=dict.fromkeys(text, object), sep=separator)
+    if not isinstance(frame.index, pd.RangeIndex):  # else the first fields would be no columns
+        raise InvalidInput(f"{name} has rows with more fields than its first line has names")
+    return frame if columns is None else frame[list(dict.fromkeys(columns))]
+
+
+def _parquet(name: str, columns: list[str] | None, text: Collection[str]) -> pd.DataFrame:
+    import pandas as pd
+    import pyarrow.parquet as pq
+
+    there = pq.read_schema(name).names
+    columns = there if columns is None else columns
+    check_columns(there, columns, name)
+    return pd.read_parquet(name, columns=list(dict.fromkeys(columns)))
+
+
+def _excel(name: str, columns: list[str] | None, text: Collection[str]) -> pd.DataFrame:
+    """The first sheet; its first row has the names."""
+    import pandas as pd
+
+    needed("openpyxl", "an .xlsx file", "files")
+    header = pd.read_excel(name, header=None, nrows=1)
+    there = [] if header.empty else header.iloc[0].tolist()
+    check_columns(there, there if columns is None else columns, name)
+    types: Any = dict.fromkeys(text, object)
+    frame = pd.read_excel(name, dtype=types)
+    return frame if columns is None else frame[list(dict.fromkeys(columns))]
+
+
+def _stata(name: str, columns: list[str] | None, text: Collection[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    return _labelled(pd.read_stata(name), columns, text, name)
+
+
+def _spss(name: str, columns: list[str] | None, text: Collection[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    needed("pyreadstat", "an .sav file", "files")
+    return _labelled(pd.read_spss(name), columns, text, name)
+
+
+def _labelled(
+    frame: pd.DataFrame, columns: list[str] | None, text: Collection[str], name: str
+) -> pd.DataFrame:
+    """Some columns, with values' labels instead of them, and whole numbers as such in a text."""
+    columns = list(frame.columns) if columns is None else columns
+    check_columns(list(frame.columns), columns, name)
+    chosen = frame[list(dict.fromkeys(columns))].copy()
+    for column in chosen:
+        if chosen[column].dtype == "category":
+            chosen[column] = chosen[column].astype(object)
+        if column in text:
+            chosen[column] = chosen[column].astype(object).map(_whole)
+    return chosen
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+READERS: Mapping[str, Callable[[str, list[str] | None, Collection[str]], pd.DataFrame]] = {
+    ".csv": _text,
+    ".tsv": _text,
+    ".parquet": _parquet,
+    ".xlsx": _excel,
+    ".dta": _stata,
+    ".sav": _spss,
+}
+"""Readers of files, by their suffixes."""
+_WHY = dict.fromkeys(
+    (".csv", ".tsv"), "a row has more fields than the first line has names, or a quote isn't closed"
+)
+
+
+def check_columns(there: list[Any], wanted: list[str], name: str) -> None:
+    """Raise InvalidInput unless each column is in a file once.
+
+    Where the first line may be a record, as one with numbers is, it isn't shown.
+    """
+    for column in wanted:
+        if column not in there:
+            if not all(isinstance(each, str) and is_name(each) for each in there):
+                raise InvalidInput(
+                    f"column {quoted(column)} isn't in {name}, whose first line isn't one of "
+                    "names: texts, none of them empty, a number or a date; write such a line"
+                )
+            known = ", ".join(there)
+            raise InvalidInput(f"column {quoted(column)} isn't in {name}, which has {known}")
+        if there.count(column) > 1:
+            raise InvalidInput(
+                f"column {quoted(column)} is {there.count(column)} times in {name}; give each "
+                "column a name of its own"
+            )

@@ -1,0 +1,138 @@
+"""Files of every kind: the same records, and a reason and a way out where one can't be read."""
+
+import importlib.util
+import io
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from bayesdp.errors import InvalidInput, MissingDependency
+from bayesdp.synthesis import table_files
+from bayesdp.synthesis.tables import read_table
+from tests.conftest import missing
+
+FRAME = pd.DataFrame(
+    {"voted": [0, 1, 1, 0], "region": ["e", "nö", "e", "nö"], "age": [1.5, 2, 3, 4]}
+)
+CANARIES = ("Quetzal", "7919")
+"""Of a record, which no message may show."""
+
+
+def written(kind: str, folder: Path) -> Path:
+    """The frame, as a file of a kind."""
+    path = folder / f"a.{kind}"
+    if kind == "xlsx" and importlib.util.find_spec("openpyxl") is None:
+        missing("openpyxl", 'pip install "bayesdp[files]"')
+    if kind == "sav" and importlib.util.find_spec("pyreadstat") is None:
+        missing("pyreadstat", 'pip install "bayesdp[files]"')
+    text: dict[str, Any] = {"index": False, "encoding": "utf-8-sig"}
+    write = {
+        "csv": lambda: FRAME.to_csv(path, **text),
+        "tsv": lambda: FRAME.to_csv(path, sep="\t", **text),
+        "parquet": lambda: FRAME.to_parquet(path),
+        "xlsx": lambda: FRAME.to_excel(path, index=False),
+        "dta": lambda: FRAME.to_stata(path, write_index=False),
+        "sav": lambda: __import__("pyreadstat").write_sav(FRAME, str(path)),
+    }
+    write[kind]()
+    return path
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "parquet", "xlsx", "dta", "sav"])
+def test_each_kind_has_the_same_records(kind, tmp_path):
+    path = written(kind, tmp_path)
+    whole = read_table(path)
+    assert list(whole.columns) == list(FRAME.columns)
+    pd.testing.assert_frame_equal(whole, FRAME, check_dtype=False)
+    some = read_table(path, ["age", "voted"])
+    assert list(some.columns) == ["age", "voted"]
+    texts = read_table(path, ["voted"], text=["voted"])["voted"]
+    assert texts.astype(str).tolist() == ["0", "1", "1", "0"]
+    with pytest.raises(InvalidInput, match=r"'vote' isn't in .*, which has voted, region, age"):
+        read_table(path, ["vote"])
+    assert set(table_files.READERS) == {".csv", ".tsv", ".parquet", ".xlsx", ".dta", ".sav"}
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_what_stands_between_fields_is_seen_in_the_first_line_alone(separator, tmp_path):
+    """A record with other signs changes nothing."""
+    path = tmp_path / "a.CSV"
+    other = ";" if separator == "," else ","
+    path.write_text(f"a{separator}b\n1{separator}x{other}y{other}z\n2{separator}w\n")
+    assert read_table(path)["b"].tolist() == [f"x{other}y{other}z", "w"]
+
+
+def test_labels_stand_for_values(tmp_path):
+    frame = FRAME.assign(voted=pd.Categorical.from_codes(FRAME["voted"], ["no", "yes"]))
+    frame.to_stata(tmp_path / "a.dta", write_index=False)
+    read = read_table(tmp_path / "a.dta", ["voted"])["voted"]
+    assert read.tolist() == ["no", "yes", "yes", "no"]
+    assert read.dtype == object
+
+
+def test_standard_input(monkeypatch, tmp_path, run_cli):
+    monkeypatch.chdir(tmp_path)
+    again = io.BytesIO(FRAME.to_csv(index=False, sep=";").encode())
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=again))
+    assert run_cli("synthesize - --column voted --epsilon 1 --out r")[0] == 0
+    again.seek(0)
+    pd.testing.assert_frame_equal(read_table("-"), FRAME)
+    assert [path.name for path in tmp_path.iterdir()] == ["r"]
+    status, _, err = run_cli("synthesize - --column voted --epsilon 1 --out -")
+    assert (status, "a release is a folder" in err) == (2, True)
+
+
+ROWS = f"voted,name\n1,{CANARIES[0]}\n0,{CANARIES[1]}\n"
+BAD = {
+    "utf-16": (ROWS.encode("utf-16"), "a.csv", "isn't text in UTF-8, but in UTF-16: save it as"),
+    "utf-16, no mark": (ROWS.encode("utf-16-le"), "a.csv", "but in UTF-16"),
+    "latin-1": (f"{ROWS}1,é\n".encode("latin-1"), "a.csv", "perhaps it is in Windows-1252"),
+    "a name in latin-1": (f"é,{ROWS}".encode("latin-1"), "a.csv", "iconv -f WINDOWS-1252 -t UTF-8"),
+    "empty": (b"", "a.csv", "is empty: its first line must have the columns' names"),
+    "a blank line": (b"\n1,2\n", "a.csv", "is empty"),
+    "a long row": (f"{ROWS}1,2,3\n".encode(), "a.csv", "a row has more fields than the first"),
+    "all rows long": (
+        b"voted,name\n1,Quetzal,7919\n", "a.csv", "has rows with more fields than its first line"
+    ),
+    "no line of names": (b"1,7919\n0,Quetzal\n", "a.csv", "whose first line isn't one of names"),
+    "not Parquet": (ROWS.encode(), "a.parquet", "can't be read as a parquet table: it is damaged"),
+    "not Stata": (ROWS.encode(), "a.dta", "can't be read as a dta table: it is damaged"),
+    "another kind": (ROWS.encode(), "a.txt", "it must be a .csv, .tsv, .parquet, .xlsx, .dta or"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_cannot_be_read_has_a_reason_and_shows_no_record(case, tmp_path, monkeypatch, run_cli):
+    content, name, said = BAD[case]
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_bytes(content)
+    status, out, err = run_cli(f"synthesize {name} --column voted --epsilon 1 --out r")
+    assert (status, out, len(err.splitlines())) == (2, "", 1)
+    assert said in err
+    assert not any(canary in err for canary in CANARIES)
+
+
+@pytest.mark.parametrize("kind", ["xlsx", "sav"])
+def test_a_missing_package_is_named_with_its_install_line(kind, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    monkeypatch.setitem(sys.modules, "pyreadstat", None)
+    (tmp_path / f"a.{kind}").write_bytes(b"x")
+    with pytest.raises(MissingDependency, match=r'needs .*: pip install "bayesdp\[files\]"'):
+        read_table(tmp_path / f"a.{kind}")
+
+
+@pytest.mark.parametrize(("name", "separator"), [("s.csv", ";"), ("s.tsv", "\t")])
+def test_a_schema_is_checked_against_either(name, separator, tmp_path, monkeypatch, run_cli):
+    monkeypatch.chdir(tmp_path)
+    FRAME.to_csv(name, index=False, sep=separator)
+    Path("s.toml").write_text(
+        '[columns.voted]\ntype = "integer"\nbounds = [0, 1]\n[columns.region]\ntype = "category"\n'
+        'labels = ["e", "nö"]\n[columns.age]\ntype = "real"\nbounds = [0, 9]\nbins = 3\n'
+    )
+    assert run_cli(f"schema check s.toml {name}")[0] == 0
+    line = f"synthesize {name} --schema s.toml --epsilon 2 --out r"
+    assert run_cli(f"{line} --noise laplace")[0] == 0
