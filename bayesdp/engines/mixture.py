@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from bayesdp.checks import as_float, check_at_least, check_seed
+from bayesdp.display.words import count_of
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.laws import beta_logpdf
 
@@ -20,6 +21,13 @@ class Mixture:
     """Base of finite mixtures of any law."""
 
     weights: NDArray[np.float64]
+    if TYPE_CHECKING:
+
+        def mean(self) -> float:
+            """Expected value."""
+
+        def sd(self) -> float:
+            """Standard deviation."""
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Equal-tailed credible interval.
@@ -34,6 +42,27 @@ class Mixture:
 
     def _quantile(self, q: float) -> float:
         raise NotImplementedError
+
+    def __init_subclass__(cls) -> None:
+        cls.__repr__ = Mixture.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        parts = count_of(self.weights.size, "component")
+        return f"<{type(self).__name__} of {parts}: mean {self.mean():.4g}, sd {self.sd():.4g}>"
+
+    def _repr_html_(self) -> str:
+        from bayesdp.display.card import card
+
+        low, high = self.interval()
+        return card(
+            "Exact posterior",
+            {
+                "mean": self.mean(),
+                "standard deviation": self.sd(),
+                "95% interval": f"{low:.4g} to {high:.4g}",
+                "as": f"{type(self).__name__} of {count_of(self.weights.size, 'component')}",
+            },
+        )
 
     def sample_components(self, k: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """Indices of `k` independently drawn components."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
+from bayesdp.display.words import count_of
 from bayesdp.engines.log_sums import log_sum
 from bayesdp.engines.mixture import check_level
 from bayesdp.engines.normal_mixture import normal_logpdf
@@ -94,6 +95,21 @@ class NormalInverseGammaMixture:
         """
         ends = np.sqrt([np.min(self.scales), np.max(self.scales)])
         return _equal_tailed(self.cdf_sigma, level, float(ends[0]), float(ends[1]), positive=True)
+
+    def __repr__(self) -> str:
+        (mu, sigma), parts = self.mean(), count_of(self.weights.size, "component")
+        return f"<{type(self).__name__} of {parts}: mean of mu {mu:.4g}, of sigma {sigma:.4g}>"
+
+    def _repr_html_(self) -> str:
+        from bayesdp.display.card import card
+
+        intervals = {"mu": self.interval_mu(), "sigma": self.interval_sigma()}
+        rows = [
+            {"of": name, "mean": mean, "95% interval": f"{low:.4g} to {high:.4g}"}
+            for (name, (low, high)), mean in zip(intervals.items(), self.mean(), strict=True)
+        ]
+        parts = count_of(self.weights.size, "component")
+        return card("Exact posterior", {"as": f"{type(self).__name__} of {parts}"}, rows=rows)
 
     def log_density(self, mu: Floats, sigma: Floats) -> Floats:
         """Log density of (mu, sigma), shape (points,) each."""

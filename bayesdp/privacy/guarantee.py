@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from bayesdp.checks import as_float, keep
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.neighbours import BELIEFS, Neighbours, check_neighbours
 
 
 class Strength(StrEnum):
@@ -95,6 +95,29 @@ class Guarantee:
         epsilon = shown_up(self.epsilon)
         return f"epsilon = {epsilon}{delta} ({self.neighbours.value}, {self.strength.value})"
 
+    def __repr__(self) -> str:
+        return f"<Guarantee: {self}>"
+
+    def _repr_html_(self) -> str:
+        from bayesdp.display.card import card
+        from bayesdp.privacy.attacker import in_words
+
+        return card(
+            "Guarantee",
+            {
+                "epsilon": shown_up(self.epsilon),
+                "delta": shown_up(self.delta, 3),
+                "neighbours": self.neighbours.value,
+                "strength": self.strength.value,
+                "source": self.source,
+            },
+            warning="A claim that is unproved or known to be false: don't rely on it."
+            if self.strength is Strength.AS_PUBLISHED
+            else "",
+            words=in_words(self, BELIEFS[self.neighbours]),
+            folded=("It assumes", self.assumptions),
+        )
+
 
 def check_strength(strength: str) -> Strength:
     """Return the strength of that name, or raise InvalidInput."""
@@ -112,6 +135,15 @@ def shown_up(value: float, digits: int = 6) -> str:
     if float(shown) < value * (1 - 1e-12):
         up = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
         shown = f"{float(up.create_decimal_from_float(value)):.{digits}g}"
+    return shown
+
+
+def shown_down(value: float, digits: int = 6) -> str:
+    """Round `value` down to `digits` digits: what is left must not read as more."""
+    shown = f"{value:.{digits}g}"
+    if float(shown) > value * (1 + 1e-12):
+        down = decimal.Context(prec=digits, rounding=decimal.ROUND_FLOOR)
+        shown = f"{float(down.create_decimal_from_float(value)):.{digits}g}"
     return shown
 
 

@@ -30,6 +30,7 @@ MAY_IMPORT = {
         "report",
     },
     "core": set(),
+    "display": set(),
     "kernels": set(),
     "privacy": set(),
     "mechanisms": {"core", "privacy", "networks", "kernels", "schema"},
@@ -83,6 +84,7 @@ MAY_IMPORT = {
 TOP = {
     *("checks", "declared_files", "errors", "lazy", "private_folder", "progress", "renamed"),
     *("_version", "optional", "registry", "resources", "storage"),
+    "display",  # cards and pictures, which know nothing of what they show
 }
 
 

@@ -89,6 +89,19 @@ class Estimates:
     def __repr__(self) -> str:
         return f"Estimates of {self.target}'s {len(self.names)} numbers, {len(self.draws)} draws"
 
+    def _repr_html_(self) -> str:
+        from bayesdp.display.card import MOST_ROWS, card
+
+        shown = self.interval().head(MOST_ROWS)
+        rows = [{"of": _label(name), **dict(row)} for name, row in shown.iterrows()]
+        facts = {"target": self.target, "draws": f"{len(self.draws):,}", "intervals": "95%"}
+        return card("Estimates", facts, rows=rows, among=len(self.names))
+
+
+def _label(name: Any) -> str:
+    """Write a number's name; those of a cell in a line."""
+    return ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+
 
 def _ends(draws: NDArray[np.float64], tail: float) -> list[NDArray[np.float64]]:
     """Quantiles, the lower one with draws that have no value at -inf, the upper one at inf."""

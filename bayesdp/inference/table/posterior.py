@@ -15,6 +15,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_seed
+from bayesdp.display.words import count_of, listed
 from bayesdp.engines.draws import import_arviz
 from bayesdp.engines.latent_records import ABSENT
 from bayesdp.errors import InvalidInput, quoted
@@ -94,6 +95,24 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
     def measured(self) -> tuple[tuple[str, ...], ...]:
         """Columns of the marginals that were released."""
         return tuple(map(tuple, json.loads(self.attrs["measured"])))
+
+    def __repr__(self) -> str:
+        columns = count_of(len(self.schema.columns), "column")
+        return f"<TablePosterior of {columns}: {count_of(self._kept, 'latent table')}>"
+
+    def _repr_html_(self) -> str:
+        from bayesdp.display.card import card
+
+        return card(
+            "Posterior of a whole table",
+            {
+                "columns": listed(self.schema.columns, 12),
+                "marginals released": f"{len(self.measured):,}",
+                "latent tables": f"{self._kept:,}",
+                "groups": listed(self.groups(), 12),
+            },
+            words=self.attrs.get("verdict", ""),
+        )
 
     def synthetic(self, copies: int = 20, *, seed: int | None = None) -> list[pd.DataFrame]:
         """Draw synthetic copies of the confidential table, as DataFrames that look like it.

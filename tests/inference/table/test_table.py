@@ -94,6 +94,14 @@ def test_what_a_fit_holds(noise, relation):
     assert idata.attrs["verdict"]
 
 
+def test_a_posterior_has_a_card_and_a_repr_of_one_line():
+    idata = fitted(rake=False)
+    assert repr(idata) == "<TablePosterior of 4 columns: 40 latent tables>"
+    html = idata._repr_html_()
+    assert "age, smokes, school, sex" in html
+    assert html.startswith('<div class="bayesdp-card">')
+
+
 def test_raked_tables_are_as_large_as_counts_say():
     for relation in ("add_remove", "replace_one"):
         raked = fitted("gaussian", relation).tables["records"].to_numpy()
