@@ -1,13 +1,19 @@
 """Guarantees: what a release promises, and how certain that is."""
 
+from __future__ import annotations
+
 import decimal
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from bayesdp.checks import as_float, keep
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.neighbours import BELIEFS, Neighbours, check_neighbours
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class Strength(StrEnum):
@@ -97,6 +103,37 @@ class Guarantee:
 
     def __repr__(self) -> str:
         return f"<Guarantee: {self}>"
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Plot what the promise means: how far a belief of 50% about one record can move.
+
+        At delta = 0 it can become exp(epsilon) / (1 + exp(epsilon)) at most; with a delta,
+        `bayesdp.privacy.attacker` says what, and with which probability it may become more.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default the axes of a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        InvalidInput
+            If `ax` is anything else.
+
+        Examples
+        --------
+        >>> import bayesdp as bdp
+        >>> noise = bdp.mechanisms.DiscreteLaplaceMechanism(scale=1.0)
+        >>> noise.guarantee().plot().get_xlabel()[:57]
+        'A belief of 50% that a record is among the data can becom'
+        """
+        from bayesdp.privacy.belief_plot import plot_belief
+
+        return plot_belief(ax, self, BELIEFS[self.neighbours])
 
     def _repr_html_(self) -> str:
         from bayesdp.display.card import card

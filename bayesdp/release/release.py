@@ -24,6 +24,7 @@ from bayesdp.release.parts import Part
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -398,6 +399,40 @@ class Release:
         from bayesdp.release.frames import frames
 
         return frames(self.parts, self.variable, self.by)
+
+    def plot(self, ax: Axes | None = None, *, column: str | None = None) -> Axes:
+        """Plot what was released, as it is: its noise and its mechanism aren't accounted for.
+
+        Named numbers are shown as they are; of synthetic records the share of each value, or where
+        there are more than 12 numbers the share up to each; of networks the ties. Copies are marks
+        beside each other, and groups have rows or colours of their own.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default the axes of a new figure.
+        column : str, optional
+            The column of `to_frames` to show, where records have several.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such column, or `ax` is anything else.
+
+        Examples
+        --------
+        >>> import bayesdp as bdp
+        >>> made = bdp.mechanisms.DiscreteLaplaceMechanism(scale=2.0)
+        >>> bdp.Release.of(made, [38, 41], variable="ill").plot().get_xlabel()
+        'ill, as released; 2 copies'
+        """
+        from bayesdp.release.plot import plot_frames
+
+        return plot_frames(ax, self.to_frames(), self.by, self.variable, column)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -12,6 +12,9 @@ from bayesdp.engines.mixture import check_level
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+
+    from bayesdp.display.intervals import Method
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,44 @@ class Estimates:
             "naive_upper": naive_upper,
         }
         return pd.DataFrame(columns, index=self.names)
+
+    def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
+        """Plot each number's interval, with what the naive analysis would report.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default the axes of a new figure.
+        level : float
+            Probability of the intervals, in (0, 1).
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        InvalidInput
+            If `level` is out of its range, `ax` is anything else, or there are more than 40 rows.
+        """
+        from bayesdp.display.intervals import plot_intervals
+
+        return plot_intervals(
+            ax, self.methods(level), {}, xlabel=f"{self.target}: mean and {100 * level:g}% interval"
+        )
+
+    def methods(self, level: float) -> list[Method]:
+        """List the estimates and the naive ones with their intervals, for a picture."""
+        from bayesdp.display.intervals import Method
+
+        shown = self.interval(level)
+        names = [_label(name) for name in shown.index]
+        right, wrong = shown[["mean", "lower", "upper"]], shown[["naive_lower", "naive_upper"]]
+        naive = np.column_stack([self.naive.mean(axis=0), wrong])
+        return [
+            Method(role, role, dict(zip(names, map(tuple, rows), strict=True)))
+            for role, rows in (("posterior", right.to_numpy()), ("naive", naive))
+        ]
 
     def __repr__(self) -> str:
         return f"Estimates of {self.target}'s {len(self.names)} numbers, {len(self.draws)} draws"

@@ -27,6 +27,7 @@ from bayesdp.schema.schema import Schema
 if TYPE_CHECKING:
     import arviz as az
     import pandas as pd
+    from matplotlib.axes import Axes
 
 az = import_arviz()
 
@@ -200,6 +201,36 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         return Estimates(
             counts, naive, index if len(names) > 1 else index.get_level_values(0), target
         )
+
+    def plot(
+        self,
+        columns: str | Sequence[str] | None = None,
+        ax: Axes | None = None,
+        *,
+        level: float = 0.95,
+        target: str = "population",
+        seed: int | None = None,
+    ) -> Axes:
+        """Plot the cells of a table of some columns, by default of the first, with intervals.
+
+        Parameters
+        ----------
+        columns : str or sequence of str, optional
+        ax : matplotlib Axes, optional
+            Where to draw; by default the axes of a new figure.
+        level : float
+            Probability of the intervals, in (0, 1).
+        target, seed
+            As for `table`.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        names = next(iter(self.schema.columns)) if columns is None else columns
+        axes = self.table(names, target=target, seed=seed).plot(ax, level=level)
+        axes.set_ylabel(names if isinstance(names, str) else ", ".join(names))
+        return axes
 
     def estimate(
         self,
