@@ -50,8 +50,10 @@ STYLE = (
     ".bayesdp-card dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));"
     "gap:.45rem 1.2rem;margin:0}"
     ".bayesdp-card dl>div{margin:0}.bayesdp-card .wide{grid-column:1/-1}"
-    ".bayesdp-card dt{color:var(--soft);font-size:12px;font-weight:400;margin:0}"
-    ".bayesdp-card dd{margin:0}"
+    # JupyterLab floats names to the left of their values, and stripes tables.
+    ".bayesdp-card dl>div>:is(dt,dd){display:block;float:none;width:auto;margin:0;padding:0}"
+    ".bayesdp-card dl>div>dt{color:var(--soft);font-size:12px;font-weight:400}"
+    ".bayesdp-card .rows table tbody tr{background:none}"
     ".bayesdp-card p{margin:.55rem 0 0}"
     ".bayesdp-card .aside,.bayesdp-card summary{color:var(--soft);font-size:12px}"
     ".bayesdp-card .warn{border-left:3px solid var(--naive);padding-left:.6rem}"

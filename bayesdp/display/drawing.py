@@ -45,7 +45,7 @@ def axes_for(ax: Any, size: tuple[float, float]) -> Axes:
         ax.spines[["top", "right"]].set_visible(False)
         ax.tick_params(labelsize=STYLE["font.size"])
         for axis in (ax.xaxis, ax.yaxis):
-            axis.label.set_size(STYLE["axes.labelsize"])
+            axis.label.set_fontsize(STYLE["axes.labelsize"])
         return ax
     # A notebook's first figure sets that later ones are shown: a context would undo it.
     figure = plt.figure(figsize=size, layout="constrained")

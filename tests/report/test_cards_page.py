@@ -11,6 +11,16 @@ PAPER = """
 return [...document.querySelectorAll('.bayesdp-card')].map(e => getComputedStyle(e).backgroundColor)
 """
 HEAD = "<!doctype html><meta charset=utf-8><meta name=viewport content=width=device-width>"
+JUPYTERLAB = """
+.jp-RenderedHTMLCommon dl dt { float: left; width: 20%; display: inline-block; font-weight: bold; }
+.jp-RenderedHTMLCommon dl { display: block; }
+.jp-RenderedHTMLCommon tbody tr:nth-child(odd) { background: #f5f5f5; }
+"""
+"""Its rules that cards meet there."""
+BELOW = """
+return [...document.querySelectorAll('.bayesdp-card dt')].map(
+  e => e.getBoundingClientRect().bottom <= e.nextElementSibling.getBoundingClientRect().top + 1)
+"""
 LIGHT, DARK = "rgb(255, 255, 255)", "rgb(20, 23, 26)"
 
 
@@ -26,11 +36,13 @@ LIGHT, DARK = "rgb(255, 255, 255)", "rgb(20, 23, 26)"
 def test_cards_fit_and_can_be_read(browser, tmp_path, width, scheme, theme, paper):
     cards = "".join(SHOWN[name]()._repr_html_() for name in CARDS)
     page = tmp_path / "cards.html"
-    page.write_text(f"{HEAD}<body {theme}>{cards}", encoding="utf-8")
+    body = f'<body {theme}><div class="jp-RenderedHTMLCommon">{cards}</div>'
+    page.write_text(f"{HEAD}<style>{JUPYTERLAB}</style>{body}", encoding="utf-8")
     browser.open(page, width, 900, scheme)
     assert fits(browser)
     assert browser.run(PAPER) == [paper] * len(CARDS)
     assert all(right <= width for _, right, *_ in browser.run(BOXES, ".bayesdp-card"))
     assert [text for text, ink, behind in browser.run(TEXTS) if contrast(ink, behind) < 4.5] == []
+    assert all(browser.run(BELOW))
     assert browser.requests() == [page.as_uri()]
     assert browser.run("return document.scripts.length") == 0
