@@ -83,6 +83,7 @@ MAY_IMPORT = {
 }
 TOP = {
     *("checks", "declared_files", "errors", "lazy", "private_folder", "progress", "renamed"),
+    "threads",
     *("_version", "optional", "registry", "resources", "storage"),
     "display",  # cards and pictures, which know nothing of what they show
 }
