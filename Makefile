@@ -3,6 +3,7 @@
 # make calibrate   what is calibrated at one cell there, over the full grid: before an inference changes
 # make bench  figures, as ratios measured in one run
 # make site   the documentation, into site/, its notebooks run afresh
+# make notebook   the tutorials in JupyterLab, in a folder of your own
 # make lint   style and types alone
 
 PYTHON ?= python3
@@ -10,7 +11,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test fast calibrate bench site lint clean
+.PHONY: demo test fast calibrate bench site notebook lint clean
 
 demo: .venv/.demo
 	$(BIN)/bayesdp demo --force
@@ -31,6 +32,11 @@ bench: .venv/.test
 site: .venv/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file .mkdocs.yml
 
+# A tutorial that is there already is kept, with its changes; delete it to have it afresh.
+notebook: .venv/.notebook
+	$(BIN)/python notebooks/_site/notebooks.py tutorials
+	$(BIN)/jupyter lab tutorials
+
 lint: .venv/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -43,6 +49,10 @@ lint: .venv/.test
 
 .venv/.docs: .venv/.demo
 	$(BIN)/pip install --quiet --editable ".[docs]"
+	touch $@
+
+.venv/.notebook: .venv/.docs
+	$(BIN)/pip install --quiet jupyterlab
 	touch $@
 
 .venv/.test: .venv/.demo

@@ -12,6 +12,7 @@ from . import stan as stan
 from . import synthesizers as synthesizers
 from ._version import __version__ as __version__
 from .evaluation.combining import combine as combine
+from .evaluation.comparison_plot import plot_comparison as plot_comparison
 from .evaluation.planning.plan import plan as plan
 from .evaluation.studies.study import Study as Study
 from .inference.counts.binomial import BinomialModel as BinomialModel
@@ -38,9 +39,6 @@ from .release import Release as Release
 from .schema.schema import Schema as Schema
 from .synthesis.beta_binomial import BetaBinomialSynthesizer as BetaBinomialSynthesizer
 from .synthesis.censor.model import censor as censor
-from .synthesis.dirichlet_multinomial import (
-    DirichletMultinomialSynthesizer as DirichletMultinomialSynthesizer,
-)
 from .synthesis.modips import ModipsSynthesizer as ModipsSynthesizer
 from .synthesis.noisy_table import TableSynthesizer as TableSynthesizer
 from .synthesis.posterior import PosteriorSynthesizer as PosteriorSynthesizer

@@ -10,6 +10,7 @@ from .evaluation.combining_results import Combined as Combined
 from .evaluation.combining_results import CombinedVector as CombinedVector
 from .evaluation.combining_tests import FTest as FTest
 from .evaluation.combining_tests import likelihood_ratio_test as likelihood_ratio_test
+from .evaluation.comparison_plot import plot_comparison as plot_comparison
 from .evaluation.identification_risk import identification_risk as identification_risk
 from .evaluation.interval_overlap import interval_overlap as interval_overlap
 from .evaluation.planning.plan import plan as plan

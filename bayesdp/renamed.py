@@ -28,6 +28,7 @@ RENAMED = {
         "ConjugateRelease": "mechanisms.ConjugateMechanism",
         "DPERGM": "synthesizers.DPERGMSynthesizer",
         "DirichletMultinomialMechanism": "mechanisms.DirichletMultinomialMechanism",
+        "DirichletMultinomialSynthesizer": "synthesizers.DirichletMultinomialSynthesizer",
         "DiscreteGaussianMechanism": "mechanisms.DiscreteGaussianMechanism",
         "DiscreteLaplaceMechanism": "mechanisms.DiscreteLaplaceMechanism",
         "EdgeFlip": "synthesizers.EdgeFlipSynthesizer",

@@ -1,12 +1,18 @@
-"""Every notebook runs from its first cell to its last, in a kernel of its own, and says no more."""
+"""Every notebook runs, as the .ipynb of `make notebook`, from its first cell to its last.
 
+Each has a kernel of its own, and says no more than its cells print."""
+
+import json
 import re
 import sys
 from pathlib import Path
 
 import pytest
 
-NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.py"))
+from tests.test_site import part_of_the_site
+
+ROOT = Path(__file__).parents[1]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))
 # The same releases in every run, with their guarantees.
 SAME_DRAWS = """
 import types, numpy
@@ -36,6 +42,22 @@ def test_there_are_notebooks():
     assert NOTEBOOKS
 
 
+def test_make_notebook_writes_all_of_them_and_keeps_what_was_changed(tmp_path: Path):
+    """The tests have no JupyterLab, which then opens the folder."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "notebook: .venv/.notebook\n\t$(BIN)/python notebooks/_site/notebooks.py " in makefile
+    write_all = part_of_the_site("notebooks").write_all
+    written = write_all(tmp_path / "tutorials")
+    assert [path.stem for path in written] == [path.stem for path in NOTEBOOKS]
+    for path in written:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        assert {cell["cell_type"] for cell in cells} == {"code", "markdown"}
+        assert not any(cell.get("outputs") for cell in cells)
+    written[0].write_text("changed", encoding="utf-8")
+    assert write_all(tmp_path / "tutorials") == written
+    assert written[0].read_text(encoding="utf-8") == "changed"
+
+
 @pytest.mark.parametrize(
     ("output", "said"),
     [
@@ -56,12 +78,14 @@ def test_complaints_are_found(output, said):
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 @pytest.mark.filterwarnings("default")  # of the kernel's machinery, not of ours
 def test_notebook_runs(path: Path, tmp_path: Path):
-    import jupytext
+    import nbformat
     from nbclient import NotebookClient
     from nbformat.v4 import new_code_cell
     from traitlets.config import Config
 
-    notebook = jupytext.read(path)
+    written = part_of_the_site("notebooks").write_notebook(path, tmp_path / "tutorials")
+    assert written.name == f"{path.stem}.ipynb"
+    notebook = nbformat.read(written, as_version=4)
     notebook.cells.insert(0, new_code_cell(SAME_DRAWS))
     waits = dict.fromkeys(("timeout", "startup_timeout", "iopub_timeout"), 600)
     # Sockets in a folder: a port is free when it is looked up, and may not be when it is taken.

@@ -1,9 +1,13 @@
-"""Progress of fits: who sees it, when, and that it changes nothing."""
+"""Progress of fits: who sees it, when, and that it and an interrupt change nothing."""
 
 import io
+import os
+import signal
+import sys
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +15,7 @@ import pytest
 import bayesdp as bdp
 from bayesdp import progress
 from bayesdp.networks import BayesianERGM, Network, NormalPrior
+from bayesdp.threads import Halting, in_threads
 from tests.contracts.test_models import noisy_moments_of_any_size, noisy_table
 from tests.networks.oracles import karate
 
@@ -89,14 +94,141 @@ def test_a_fit_that_fails_leaves_no_bar_behind(at_once):
     assert not made[0].timer.is_alive()
 
 
+def test_a_log_has_no_control_characters(at_once, capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as CI sets it
+    with progress.bar(True, 2) as step:
+        wait_for(lambda: step.__self__.live is not None)
+        step(2)
+    said = capsys.readouterr().err
+    assert said == "sampling: 100%, 0:00:00 left\n"
+
+
+def test_a_counter_says_nothing_of_what_was_done_before(at_once, monkeypatch):
+    with progress.counter("replicates") as tell:
+        tell(1, 2)  # to nobody
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with progress.counter("replicates") as tell:
+        own = tell.__self__
+        wait_for(lambda: own.live is not None)
+        tell(5, 10)
+        assert own._left() == ""
+        own.begun -= 100
+        tell(9, 10)
+        assert own._left() == "0:00:25 left"
+    assert "90%" in terminal.getvalue()
+
+
+KERNEL = """
+import os, threading, time
+from bayesdp import progress, threads
+progress.DELAY = 0.0
+def work(k):
+    for _ in range(10**6):
+        time.sleep(0.02)
+        halting(1)
+with progress.bar(None, 10**7, "<sampling>") as step:
+    halting = threads.Halting(step)
+    threads.in_threads(work, [0, 1], halting)
+"""
+AFTER = """
+print([thread.name for thread in threading.enumerate() if "ThreadPool" in thread.name])
+with progress.bar(None, 10, "again") as step:
+    while step.__self__.live is None:
+        time.sleep(0.01)
+    step(3)
+    import sys; sys.stdout.flush()
+"""
+
+
+@pytest.mark.filterwarnings("default")  # of the kernel's machinery, not of ours
+def test_a_notebook_has_a_bar_that_goes_and_can_be_interrupted(tmp_path: Path):
+    """In a kernel, whose standard error is no terminal: VS Code's is the same."""
+    from nbclient import NotebookClient
+    from nbformat.v4 import new_code_cell, new_notebook
+    from traitlets.config import Config
+
+    cells = [new_code_cell(code) for code in ("import os; print(os.getpid())", KERNEL, AFTER)]
+    sockets = {} if sys.platform == "win32" else {"transport": "ipc", "ip": str(tmp_path / "k")}
+    client = NotebookClient(
+        new_notebook(cells=cells), config=Config({"KernelManager": sockets}), timeout=100,
+        kernel_name="python3", allow_errors=True,
+    )  # fmt: skip
+    seen: list[str] = []
+
+    def watch(content):
+        seen.append(content["data"].get("text/html", ""))
+        if sum(map(bool, seen)) == 3:  # it moves
+            os.kill(int(cells[0].outputs[0]["text"]), signal.SIGINT)
+
+    real = client.process_message
+
+    def process(message, *rest):
+        if message["msg_type"] in ("display_data", "update_display_data"):
+            watch(message["content"])
+        return real(message, *rest)
+
+    client.process_message = process
+    with client.setup_kernel():
+        for k, cell in enumerate(cells):
+            client.execute_cell(cell, k)
+    shown, said = cells[1].outputs
+    assert "&lt;sampling&gt; <progress value=" in seen[0]
+    assert shown["data"] == {"text/plain": ""}
+    assert said["text"].strip() == "KeyboardInterrupt"
+    assert [output.get("text") or output["data"] for output in cells[2].outputs] == [
+        "[]\n",
+        {"text/plain": ""},
+    ]
+
+
+def test_a_thread_that_fails_ends_the_others():
+    begun = threading.Event()
+    halting, done = Halting(lambda done: None), []
+
+    def work(k):
+        if k:
+            begun.wait()
+            raise ValueError(k)
+        begun.set()
+        for moves in range(10**6):
+            done[:] = [moves]
+            halting(1)
+            time.sleep(0.001)
+
+    with pytest.raises(ValueError, match="1"):
+        in_threads(work, [0, 1], halting)
+    assert done[0] < 10**5
+    assert in_threads(abs, [-2, -1]) == [2, 1]
+
+
+@pytest.mark.filterwarnings("ignore:the chains of this fit", "ignore:.*were empty or complete")
+def test_an_interrupted_fit_ends_soon_and_leaves_nothing(at_once, monkeypatch):
+    before = graph_fit(progress=False)
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    began, handlers = time.monotonic(), signal.getsignal(signal.SIGINT)
+    main = threading.main_thread().ident  # whose wait another thread's signal doesn't end
+    timer = threading.Timer(0.7, lambda: signal.pthread_kill(main, signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        graph_fit(draws=10**6, progress=None)
+    assert time.monotonic() - began < 60  # of half an hour
+    assert not [t for t in threading.enumerate() if t.name.startswith("ThreadPool")]
+    assert not any(isinstance(t, threading.Timer) and t is not timer for t in threading.enumerate())
+    assert "sampling" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\x1b[?25h")  # the cursor is shown again
+    assert signal.getsignal(signal.SIGINT) is handlers
+    np.testing.assert_array_equal(graph_fit(progress=False), before)
+
+
 def graph_fit(**options):
     release = bdp.Release.of(
         bdp.synthesizers.EdgeFlipSynthesizer(epsilon=2.0), outputs=[Network(6, [[0, 1], [1, 2]])]
     )
     model = bdp.models.ERGMModel("edges + triangle", prior=NormalPrior(0, 1))
-    return model.fit(
-        release, draws=120, warmup=110, chains=2, auxiliary=200, seed=1, **options
-    ).posterior["theta"]
+    sizes = {"draws": 120, "warmup": 110, "chains": 2, "auxiliary": 200, "seed": 1}
+    return model.fit(release, **(sizes | options)).posterior["theta"]
 
 
 def plain_fit(**options):

@@ -266,6 +266,17 @@ def test_a_tutorial_shows_its_outputs(tmp_path: Path):
     ]
 
 
+def test_a_card_keeps_its_style():
+    from nbformat.v4 import new_output
+
+    from bayesdp.display.card import card
+
+    tutorials = part_of_the_site("tutorials")
+    output = new_output("execute_result", {"text/html": card("A", {"b": 1})})
+    shown = tutorials._shown(output, "page_1", "", tutorials.Tutorial("title", ""))
+    assert shown == f'<div class="output">{card("A", {"b": 1})}</div>'
+
+
 def test_code_that_draws_is_folded():
     from nbformat.v4 import new_code_cell
 

@@ -3,23 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from bayesdp.checks import as_float, check_at_least, check_seed
+from bayesdp.display.words import count_of
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.laws import beta_logpdf
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _CHUNK = 1 << 20  # component-by-point pairs evaluated at once
+_SHOWN = 0.9995  # probability of the part of a law that a picture has
 
 
 class Mixture:
     """Base of finite mixtures of any law."""
 
     weights: NDArray[np.float64]
+    ends: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
+    """Ends of the values that are possible."""
+    quantity: ClassVar[str] = "value"
+    """What the law is of, for a picture."""
+    if TYPE_CHECKING:
+
+        def mean(self) -> float:
+            """Expected value."""
+
+        def sd(self) -> float:
+            """Standard deviation."""
+
+        def cdf(self, x: ArrayLike, /) -> Any:
+            """Probability of at most x."""
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Equal-tailed credible interval.
@@ -34,6 +53,64 @@ class Mixture:
 
     def _quantile(self, q: float) -> float:
         raise NotImplementedError
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        level: float = 0.95,
+        label: str | None = None,
+        color: str | None = None,
+    ) -> Axes:
+        """Plot the density, with the mean and the equal-tailed interval below it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default the axes of a new figure.
+        level : float
+            Probability of the interval, in (0, 1).
+        label, color : str, optional
+            Of the curve, to tell it from others in the same axes.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        InvalidInput
+            If `level` is out of its range, or `ax` is anything else.
+        """
+        from bayesdp.display.density import plot_density
+
+        interval, (low, high) = self.interval(level), self.interval(_SHOWN)
+        ends = max(low, self.ends[0]), min(high, self.ends[1])
+        about = f"{self.quantity}, with its mean and {100 * level:g}% interval"
+        return plot_density(
+            ax, self.cdf, self.mean(), interval, ends, xlabel=about, label=label, color=color
+        )
+
+    def __init_subclass__(cls) -> None:
+        cls.__repr__ = Mixture.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        parts = count_of(self.weights.size, "component")
+        return f"<{type(self).__name__} of {parts}: mean {self.mean():.4g}, sd {self.sd():.4g}>"
+
+    def _repr_html_(self) -> str:
+        from bayesdp.display.card import card
+
+        low, high = self.interval()
+        return card(
+            "Exact posterior",
+            {
+                "mean": self.mean(),
+                "standard deviation": self.sd(),
+                "95% interval": f"{low:.4g} to {high:.4g}",
+                "as": f"{type(self).__name__} of {count_of(self.weights.size, 'component')}",
+            },
+        )
 
     def sample_components(self, k: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """Indices of `k` independently drawn components."""
@@ -50,6 +127,9 @@ class BetaMixture(Mixture):
     weights, a, b : ndarray, shape (components,)
         Non-negative weights that sum to one; positive parameters.
     """
+
+    ends = (0.0, 1.0)
+    quantity = "proportion"
 
     weights: NDArray[np.float64]
     a: NDArray[np.float64]

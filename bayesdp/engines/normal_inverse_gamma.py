@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
+from bayesdp.display.words import count_of
 from bayesdp.engines.log_sums import log_sum
 from bayesdp.engines.mixture import check_level
 from bayesdp.engines.normal_mixture import normal_logpdf
+from bayesdp.errors import InvalidInput, quoted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
 
 _FURTHEST = 40.0  # standard deviations of a component, at the start of a search
+_SHOWN = 0.999  # probability of the part of a law that a picture has
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,65 @@ class NormalInverseGammaMixture:
         """
         ends = np.sqrt([np.min(self.scales), np.max(self.scales)])
         return _equal_tailed(self.cdf_sigma, level, float(ends[0]), float(ends[1]), positive=True)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        of: str = "mu",
+        level: float = 0.95,
+        label: str | None = None,
+        color: str | None = None,
+    ) -> Axes:
+        """Plot the density of mu or of sigma, with its mean and equal-tailed interval.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default the axes of a new figure.
+        of : {"mu", "sigma"}
+            The records' mean, or their standard deviation.
+        level : float
+            Probability of the interval, in (0, 1).
+        label, color : str, optional
+            Of the curve, to tell it from others in the same axes.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        InvalidInput
+            If `of` or `level` is out of its range, or `ax` is anything else.
+        """
+        from bayesdp.display.density import plot_density
+
+        if of not in ("mu", "sigma"):
+            raise InvalidInput(f"of is {quoted(of)}; it must be 'mu' or 'sigma'")
+        k = ("mu", "sigma").index(of)
+        cdf = (self.cdf_mu, self.cdf_sigma)[k]
+        interval = (self.interval_mu, self.interval_sigma)[k]
+        about = f"{of}, with its mean and {100 * level:g}% interval"
+        return plot_density(
+            ax, cdf, self.mean()[k], interval(level), interval(_SHOWN), xlabel=about, label=label,
+            color=color,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        (mu, sigma), parts = self.mean(), count_of(self.weights.size, "component")
+        return f"<{type(self).__name__} of {parts}: mean of mu {mu:.4g}, of sigma {sigma:.4g}>"
+
+    def _repr_html_(self) -> str:
+        from bayesdp.display.card import card
+
+        intervals = {"mu": self.interval_mu(), "sigma": self.interval_sigma()}
+        rows = [
+            {"of": name, "mean": mean, "95% interval": f"{low:.4g} to {high:.4g}"}
+            for (name, (low, high)), mean in zip(intervals.items(), self.mean(), strict=True)
+        ]
+        parts = count_of(self.weights.size, "component")
+        return card("Exact posterior", {"as": f"{type(self).__name__} of {parts}"}, rows=rows)
 
     def log_density(self, mu: Floats, sigma: Floats) -> Floats:
         """Log density of (mu, sigma), shape (points,) each."""

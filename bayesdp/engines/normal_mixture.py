@@ -30,6 +30,8 @@ class NormalMixture(Mixture):
         Non-negative weights that sum to one; positive standard deviations.
     """
 
+    quantity = "mean"
+
     weights: NDArray[np.float64]
     means: NDArray[np.float64]
     sds: NDArray[np.float64]

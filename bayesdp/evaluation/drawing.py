@@ -1,32 +1,12 @@
-"""Styles of the reproductions' figures, and their rendering."""
+"""Rendering of figures, in the style of all."""
 
 from __future__ import annotations
 
 import io
-from typing import Any
 
 from matplotlib.figure import Figure
 
-from bayesdp.evaluation.colours import COLOURS
-
-_INK, _SOFT = COLOURS["ink"][0], COLOURS["soft"][0]
-STYLE: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",  # matplotlib brings it along: the same drawing everywhere
-    "font.size": 8.5,
-    "axes.titlesize": 9,
-    "axes.labelsize": 8.5,
-    "text.color": _INK,
-    "axes.labelcolor": _INK,
-    "axes.titlecolor": _INK,
-    "axes.edgecolor": _SOFT,
-    "xtick.color": _SOFT,
-    "ytick.color": _SOFT,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.7,
-    "svg.fonttype": "path",
-}
-"""Settings for `matplotlib.rc_context`."""
+from bayesdp.display.drawing import STYLE as STYLE
 
 
 def render(canvas: Figure) -> tuple[str, bytes]:

@@ -189,7 +189,8 @@ class Model:
             Seed, for reproducible draws.
         progress : bool or None
             Whether to show progress and the time left, from the fifth second on, or the engine's
-            own progress at once; None: only if standard error is a terminal.
+            own progress at once; None: only on a terminal, or below a notebook's cell where the
+            progress isn't an engine's own.
         **options
             The model's own options, where it has any: its docstring lists them. And settings of
             the engine that draws. "pymc": `sampler` ("nutpie", "pymc", "numpyro" or "blackjax"),

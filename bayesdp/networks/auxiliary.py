@@ -17,8 +17,9 @@ from bayesdp.networks.formula import bind, bind_together
 from bayesdp.networks.listing import MOST_DYADS, listed
 from bayesdp.networks.network import Network
 from bayesdp.networks.normalizer import Floats, Normalizer
-from bayesdp.networks.simulation import Start, in_threads
+from bayesdp.networks.simulation import Start
 from bayesdp.networks.tempering import Tempering
+from bayesdp.threads import in_threads
 
 Auxiliary = int | Literal["exact", "tempered"]
 UNRELIABLE = "this fit can't be relied on"

@@ -31,8 +31,9 @@ from bayesdp.networks.normalizer import Normalizer, no_points
 from bayesdp.networks.prior import NormalPrior
 from bayesdp.networks.pseudolikelihood import check_rank, climb, dyads_of, inverse
 from bayesdp.networks.randomness import Seed, generators
-from bayesdp.networks.simulation import Start, default_steps, in_threads
+from bayesdp.networks.simulation import Start, default_steps
 from bayesdp.progress import bar
+from bayesdp.threads import Halting, in_threads
 
 if TYPE_CHECKING:
     import arviz as az
@@ -145,12 +146,13 @@ class BayesianERGM:
         start = Start.of(bound, network, offset)
         *each, own = generators(seed, chains + 1)
         with bar(progress, chains * (draws + tune)) as step:
+            halting = Halting(step)
             plan = Plan(
                 start, centre, inverse(information), (mean, np.diag(1.0 / sd**2)),
                 no_points(len(mean)), constant.proposals, draws, tune,
             )  # fmt: skip
             known, plan = _explored(constant, plan, own)
-            drawn = in_threads(replace(plan, step=step).chain, each)
+            drawn = in_threads(replace(plan, step=halting).chain, each, halting)
         moves = tuple(np.array(part) for part in zip(*drawn, strict=True))
         seen = np.array([float(ties)])
         if known is not None:

@@ -14,7 +14,8 @@ from bayesdp.networks.formula import bind
 from bayesdp.networks.network import Network
 from bayesdp.networks.pseudolikelihood import Fit, fit_mple, inverse
 from bayesdp.networks.randomness import Seed, generators
-from bayesdp.networks.simulation import Start, between_steps, default_steps, in_threads
+from bayesdp.networks.simulation import Start, between_steps, default_steps
+from bayesdp.threads import in_threads
 
 _CHAINS = 4
 _MARGIN = 0.95  # Hummel, Hunter and Handcock's: a target this far inside the hull is reached

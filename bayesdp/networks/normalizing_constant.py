@@ -29,7 +29,8 @@ from bayesdp.networks.formula import BoundFormula, bind
 from bayesdp.networks.network import Network
 from bayesdp.networks.pseudolikelihood import dyads_of
 from bayesdp.networks.randomness import Seed, generators
-from bayesdp.networks.simulation import Start, default_steps, in_threads
+from bayesdp.networks.simulation import Start, default_steps
+from bayesdp.threads import in_threads
 
 Floats = NDArray[np.float64]
 _DRAWS = 100  # a point

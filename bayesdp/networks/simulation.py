@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,8 +16,8 @@ from bayesdp.networks.formula import BoundFormula, bind
 from bayesdp.networks.network import Network
 from bayesdp.networks.offset import offset_from
 from bayesdp.networks.randomness import Seed, generators, state_from
+from bayesdp.threads import in_threads
 
-T = TypeVar("T")
 _FEWEST, _MOST = 1_000, 100_000_000
 
 
@@ -137,14 +135,6 @@ class Start:
             self.statistics, draws, burn_in, interval, keep,
         )  # fmt: skip
         return result
-
-
-def in_threads(work: Callable[[Any], T], each: Sequence[Any]) -> list[T]:
-    """Map work over items in threads, results in order; kernels run without the GIL."""
-    if len(each) == 1:
-        return [work(each[0])]
-    with ThreadPoolExecutor() as pool:
-        return list(pool.map(work, each))
 
 
 def check_within(network: Network, most: int) -> None:

@@ -24,7 +24,7 @@ from bayesdp.networks.normalizer import Floats, Normalizer, merged
 from bayesdp.networks.offset import offset_from
 from bayesdp.networks.pseudolikelihood import Dyads, dyads_of
 from bayesdp.networks.randomness import state_from
-from bayesdp.networks.simulation import in_threads
+from bayesdp.threads import in_threads
 
 CHAINS = 8
 """That are averaged, and whose differences give the error."""

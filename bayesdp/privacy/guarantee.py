@@ -1,13 +1,19 @@
 """Guarantees: what a release promises, and how certain that is."""
 
+from __future__ import annotations
+
 import decimal
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from bayesdp.checks import as_float, keep
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.neighbours import BELIEFS, Neighbours, check_neighbours
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class Strength(StrEnum):
@@ -95,6 +101,60 @@ class Guarantee:
         epsilon = shown_up(self.epsilon)
         return f"epsilon = {epsilon}{delta} ({self.neighbours.value}, {self.strength.value})"
 
+    def __repr__(self) -> str:
+        return f"<Guarantee: {self}>"
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Plot what the promise means: how far a belief of 50% about one record can move.
+
+        At delta = 0 it can become exp(epsilon) / (1 + exp(epsilon)) at most; with a delta,
+        `bayesdp.privacy.attacker` says what, and with which probability it may become more.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default the axes of a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        InvalidInput
+            If `ax` is anything else.
+
+        Examples
+        --------
+        >>> import bayesdp as bdp
+        >>> noise = bdp.mechanisms.DiscreteLaplaceMechanism(scale=1.0)
+        >>> noise.guarantee().plot().get_xlabel()[:57]
+        'A belief of 50% that a record is among the data can becom'
+        """
+        from bayesdp.privacy.belief_plot import plot_belief
+
+        return plot_belief(ax, self, BELIEFS[self.neighbours])
+
+    def _repr_html_(self) -> str:
+        from bayesdp.display.card import card
+        from bayesdp.privacy.attacker import in_words
+
+        return card(
+            "Guarantee",
+            {
+                "epsilon": shown_up(self.epsilon),
+                "delta": shown_up(self.delta, 3),
+                "neighbours": self.neighbours.value,
+                "strength": self.strength.value,
+                "source": self.source,
+            },
+            warning="A claim that is unproved or known to be false: don't rely on it."
+            if self.strength is Strength.AS_PUBLISHED
+            else "",
+            words=in_words(self, BELIEFS[self.neighbours]),
+            folded=("It assumes", self.assumptions),
+        )
+
 
 def check_strength(strength: str) -> Strength:
     """Return the strength of that name, or raise InvalidInput."""
@@ -112,6 +172,15 @@ def shown_up(value: float, digits: int = 6) -> str:
     if float(shown) < value * (1 - 1e-12):
         up = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
         shown = f"{float(up.create_decimal_from_float(value)):.{digits}g}"
+    return shown
+
+
+def shown_down(value: float, digits: int = 6) -> str:
+    """Round `value` down to `digits` digits: what is left must not read as more."""
+    shown = f"{value:.{digits}g}"
+    if float(shown) > value * (1 + 1e-12):
+        down = decimal.Context(prec=digits, rounding=decimal.ROUND_FLOOR)
+        shown = f"{float(down.create_decimal_from_float(value)):.{digits}g}"
     return shown
 
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bayesdp.checks import check_delta, is_number
+from bayesdp.display.words import listed, one_line
 from bayesdp.errors import InvalidInput, LedgerCorrupted, quoted
 from bayesdp.privacy.distributional.guarantee import refuse_distributional
-from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.privacy.guarantee import (
+    Guarantee,
+    Strength,
+    check_epsilon,
+    shown_down,
+    shown_up,
+)
 from bayesdp.privacy.ledger_chain import Budget, Chain, Entry, now
 from bayesdp.privacy.ledger_filter import Cost, charge, keeps, left, refusal, together
 from bayesdp.privacy.ledger_names import alike, check_name, find_name
@@ -183,6 +190,21 @@ class Ledger:
                 )
         return {dataset: chain.head for dataset, chain in chains.items()}
 
+    def __repr__(self) -> str:
+        return f"<Ledger at {self._store.name}>"
+
+    def _repr_html_(self) -> str:
+        from bayesdp.display.card import MOST_ROWS, card
+
+        names = self.datasets()
+        each = [self.dataset(name) for name in names[:MOST_ROWS]]
+        return card(
+            "Ledger",
+            {"database": self._store.name, "datasets": f"{len(names):,}"},
+            rows=[{"dataset": one.name, **one._account()} for one in each],
+            among=len(names),
+        )
+
 
 class DatasetLedger:
     """One dataset's budget; get it from `Ledger.dataset`.
@@ -296,7 +318,50 @@ class DatasetLedger:
             head = self._store.append(self._chain, decide)
         return dataclasses.replace(made[0], hash=head)
 
+    def __repr__(self) -> str:
+        return f"<DatasetLedger of {one_line(self.name)!r} at {self._store.name}>"
+
+    def _repr_html_(self) -> str:
+        from bayesdp.display.card import MOST_ROWS, card
+
+        history, account = self.history(), self._account()
+        recent = [
+            {
+                "entry": entry.position,
+                "released": _released(entry.released),
+                "epsilon": shown_up(entry.epsilon, 4),
+                "delta": shown_up(entry.delta, 3),
+                "at": entry.at[:16].replace("T", " "),
+            }
+            for entry in history[: -MOST_ROWS - 1 : -1]
+        ]
+        return card(f"Budget of {self.name}", account, rows=recent, among=len(history))
+
+    def _account(self) -> dict[str, str]:
+        """Budget, spending and what is left, rounded so that none reads better than it is."""
+        budget, spent, left = self.budget, self.spent(), self.remaining()
+        return {
+            "budget": _priced(budget.epsilon, budget.delta),
+            "spent": _priced(spent.epsilon, spent.delta),
+            "left for one release": _priced(left.epsilon, left.delta, shown_down),
+            "neighbours": budget.neighbours.value,
+            "releases": f"{len(self.history()):,}",
+        }
+
     def _read(self) -> Chain:
         with self._lock:
             self._store.read(self._chain)
             return self._chain
+
+
+def _released(said: Mapping[str, Any]) -> str:
+    """Name the mechanisms that an entry says were released."""
+    several = said.get("mechanisms")
+    names = [each.get("name", "") for each in several] if isinstance(several, list) else []
+    return listed(names or [said.get("mechanism", "")])
+
+
+def _priced(epsilon: float, delta: float, shown: Callable[[float, int], str] = shown_up) -> str:
+    """Write an epsilon, and a delta where there is one."""
+    also = f", delta {shown(delta, 3)}" if delta else ""
+    return f"epsilon {shown(epsilon, 4)}{also}"

@@ -27,6 +27,15 @@ class Neighbours(StrEnum):
     """Two graphs differ in one node and any of its edges."""
 
 
+BELIEFS = {
+    Neighbours.ADD_REMOVE: "that a record is among the data",
+    Neighbours.REPLACE_ONE: "in one of two values of a record",
+    Neighbours.EDGE: "that an edge is there",
+    Neighbours.NODE: "in one of two states of a node and its edges",
+}
+"""The belief that a promise under each relation is about."""
+
+
 def check_neighbours(neighbours: str) -> Neighbours:
     """Return the relation of that name, or raise InvalidInput."""
     try:

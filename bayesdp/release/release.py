@@ -18,12 +18,13 @@ from bayesdp.mechanisms.base import AnyGuarantee, Declared, Mechanism, joint_gua
 from bayesdp.mechanisms.randomness import is_reproducible
 from bayesdp.privacy.accounting import STRENGTHS
 from bayesdp.privacy.composition import one_of
-from bayesdp.privacy.guarantee import Guarantee, Strength
+from bayesdp.privacy.guarantee import Guarantee, Strength, shown_up
 from bayesdp.release.manifest import Label, MechanismEntry, Origin, check_label
 from bayesdp.release.parts import Part
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -349,6 +350,45 @@ class Release:
             )
         return promise
 
+    def __repr__(self) -> str:
+        from bayesdp.display.words import count_of, listed
+
+        names = listed(dict.fromkeys(part.mechanism.name for part in self.parts))
+        return f"<Release of {self._title()}: {names}, {count_of(self.copies, 'copy')}>"
+
+    def _title(self) -> str:
+        """The variable and, where there are any, the groups."""
+        from bayesdp.display.words import count_of, one_line
+
+        if self.by is None:
+            return one_line(self.variable)
+        groups = count_of(len(self.parts), "group")
+        return f"{one_line(self.variable)} in {groups} by {one_line(self.by)}"
+
+    def _repr_html_(self) -> str:
+        from bayesdp.display.card import card
+        from bayesdp.display.words import listed
+
+        promise = self.guarantee
+        sizes = [n for part in self.parts if (n := part.mechanism.n) is not None]
+        public = f"{sum(sizes):,}, public" if len(sizes) == len(self.parts) else "not told"
+        return card(
+            f"Release of {self._title()}",
+            {
+                "mechanism": listed(dict.fromkeys(part.mechanism.name for part in self.parts)),
+                "copies": f"{self.copies:,}",
+                "groups": listed(self.groups) if self.by is not None else None,
+                "records": public,
+                "epsilon": None if self.reproducible else shown_up(promise.epsilon),
+                "delta": None if self.reproducible else shown_up(promise.delta, 3),
+                "strength": None if self.reproducible else promise.strength.value,
+                "drawn": "by bayesdp" if self.origin == "bayesdp" else "elsewhere, as declared",
+            },
+            warning="Drawn from a seeded generator, for tests and studies: it promises nothing."
+            if self.reproducible
+            else "",
+        )
+
     def to_frames(self) -> list[pd.DataFrame]:
         """Return the synthetic records, or the released numbers, as one DataFrame for each copy.
 
@@ -359,6 +399,40 @@ class Release:
         from bayesdp.release.frames import frames
 
         return frames(self.parts, self.variable, self.by)
+
+    def plot(self, ax: Axes | None = None, *, column: str | None = None) -> Axes:
+        """Plot what was released, as it is: its noise and its mechanism aren't accounted for.
+
+        Named numbers are shown as they are; of synthetic records the share of each value, or where
+        there are more than 12 numbers the share up to each; of networks the ties. Copies are marks
+        beside each other, and groups have rows or colours of their own.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default the axes of a new figure.
+        column : str, optional
+            The column of `to_frames` to show, where records have several.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such column, or `ax` is anything else.
+
+        Examples
+        --------
+        >>> import bayesdp as bdp
+        >>> made = bdp.mechanisms.DiscreteLaplaceMechanism(scale=2.0)
+        >>> bdp.Release.of(made, [38, 41], variable="ill").plot().get_xlabel()
+        'ill, as released; 2 copies'
+        """
+        from bayesdp.release.plot import plot_frames
+
+        return plot_frames(ax, self.to_frames(), self.by, self.variable, column)
 
     @cached_property
     def fingerprint(self) -> str:

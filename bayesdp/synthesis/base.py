@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,6 +11,7 @@ import numpy as np
 
 from bayesdp.checks import check_at_least_one, plain
 from bayesdp.core.fields import check_declared
+from bayesdp.display.words import declaration, public_fields
 from bayesdp.errors import InvalidInput, kind_of, quoted
 from bayesdp.mechanisms.base import Mechanism, joint_guarantee
 from bayesdp.mechanisms.counts.cells import Axis
@@ -44,6 +46,20 @@ class Synthesizer:
     def __post_init__(self) -> None:
         plain(self)
         check_declared(self)
+
+    def __init_subclass__(cls) -> None:
+        # A dataclass would write one that shows every field whole, whatever it holds.
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = cls.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        return declaration(self)
+
+    def _repr_html_(self) -> str:
+        from bayesdp.display.card import card
+
+        summary = inspect.cleandoc(type(self).__doc__ or "").partition("\n")[0]
+        return card(type(self).__name__, public_fields(self), words=summary)
 
     def release(self, *args: Any, **kwargs: Any) -> Release:
         """Draw the copies; with a ledger, only once their cost is recorded there for good."""

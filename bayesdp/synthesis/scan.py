@@ -299,6 +299,6 @@ def _bar() -> Iterator[Callable[[int], None]]:
     from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
     columns = TextColumn("{task.completed:,.0f} records"), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    with Progress(*columns, console=Console(stderr=True, force_jupyter=False)) as bar:
         task = bar.add_task("", total=None)
         yield lambda done: bar.update(task, completed=done)

@@ -78,7 +78,8 @@ def _shown(output: Any, name: str, heading: str, made: Tutorial) -> str:
         alt = html.escape(f"Figure: {heading}")
         return f'<div class="output"><img src="{name}.png" alt="{alt}"></div>'
     if "text/html" in data:
-        table = re.sub(r"<style.*?</style>", "", data["text/html"], flags=re.DOTALL)
+        others = r"<style(?!>\.bayesdp-card).*?</style>"  # a card's own style knows the site
+        table = re.sub(others, "", data["text/html"], flags=re.DOTALL)
         joined = re.sub(r"\n\s*", "", table)  # one line, which Markdown leaves alone
         return f'<div class="output">{joined}</div>'
     return _text(data.get("text/plain", ""))

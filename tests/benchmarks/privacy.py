@@ -24,7 +24,7 @@ def tables(cells: int = 10**6, records: int = 10**8) -> None:
     """An exact table of 10^8 records against gamma and multinomial draws in floating point."""
     rng = np.random.default_rng(1)
     counts = rng.multinomial(records, rng.dirichlet(np.full(cells, 0.3)))
-    synthesizer = bdp.DirichletMultinomialSynthesizer(epsilon=1.0, copies=1)
+    synthesizer = bdp.synthesizers.DirichletMultinomialSynthesizer(epsilon=1.0, copies=1)
     alpha = records / math.expm1(1.0) + counts
 
     def floating() -> Any:

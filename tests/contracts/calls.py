@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from scipy import stats
 
 import bayesdp as bdp
@@ -279,11 +280,18 @@ def _synthesizers(call: Any) -> None:
                 grid_bounds={"intercept": (-1.0, 2.0), "sigma": (0.1, 2.0)},
                 grid_size=9)  # fmt: skip
     call(made.release, TABLE["x"])
-    made = call(bdp.DirichletMultinomialSynthesizer, 2.0, copies=3, size=15, delta=0.01, prior=4.0)
+    made = call(
+        bdp.synthesizers.DirichletMultinomialSynthesizer,
+        2.0,
+        copies=3,
+        size=15,
+        delta=0.01,
+        prior=4.0,
+    )
     call(made.release, counts=[[3, 4], [5, 8]])
     call(made.guarantee, 20, cells=4)
     columns: Any = {"sex": ["f", "m"], "level": [1, 2]}
-    made = bdp.DirichletMultinomialSynthesizer(2.0, categories=columns, size=50)
+    made = bdp.synthesizers.DirichletMultinomialSynthesizer(2.0, categories=columns, size=50)
     call(made.records, made.release(counts=[3, 4, 5, 8]), seed=1)
     made = call(
         bdp.synthesizers.LogLinearSynthesizer,
@@ -592,6 +600,9 @@ def _models(call: Any) -> None:
     call(mixture.quantile, 0.9)
     call(mixture.pdf, 0.4)
     call(mixture.cdf, 0.4)
+    axes = Figure().subplots()
+    call(mixture.plot, axes, level=0.9)
+    call(bdp.plot_comparison, posterior=mixture, truth=0.4, level=0.9, ax=axes)
     call(bdp.evaluate.write_explorer, COUNTED, "page.html", level=0.9)
     call(bdp.evaluate.write_report, idata, COUNTED, "report", level=0.9, reference=0.4)
 

@@ -30,6 +30,7 @@ MAY_IMPORT = {
         "report",
     },
     "core": set(),
+    "display": set(),
     "kernels": set(),
     "privacy": set(),
     "mechanisms": {"core", "privacy", "networks", "kernels", "schema"},
@@ -91,7 +92,9 @@ TOP = {
         "progress",
         "renamed",
     ),
+    "threads",
     *("_version", "optional", "registry", "resources", "storage"),
+    "display",  # cards and pictures, which know nothing of what they show
 }
 
 

@@ -53,12 +53,14 @@ def binary_by(groups: list[Any]) -> Callable[[Records], Any]:
 
 
 def table(**options: Any) -> Callable[[Records], Any]:
-    made = bdp.DirichletMultinomialSynthesizer(1.0, copies=2, size=2, categories=TABLE, **options)
+    made = bdp.synthesizers.DirichletMultinomialSynthesizer(
+        1.0, copies=2, size=2, categories=TABLE, **options
+    )
     return lambda d: made.release(pd.DataFrame([*d], columns=["x", "y"]))
 
 
 def table_by(d: Records) -> Any:
-    made = bdp.DirichletMultinomialSynthesizer(
+    made = bdp.synthesizers.DirichletMultinomialSynthesizer(
         1.0, size=2, categories={"x": [0, 1, 2.5]}, public_n=False, groups=["a", "b"]
     )
     return made.release(pd.DataFrame({"x": [v for v, _ in d]}), by=[g for _, g in d])

@@ -293,7 +293,7 @@ def test_whole_table_of_synthetic_counts_by_its_records():
     table = pd.DataFrame({"sex": ["f", "m", "m", "f"] * 5, "job": ["x", "y", "x", "x"] * 5})
     columns = {"sex": ["f", "m"], "job": ["x", "y"]}
     with bdp.reproducible(1):
-        made = bdp.DirichletMultinomialSynthesizer(4.0, copies=2, categories=columns)
+        made = bdp.synthesizers.DirichletMultinomialSynthesizer(4.0, copies=2, categories=columns)
         release = made.release(table)
     records = made.records(release)
     counts = release.to_frames()[1].set_index(["sex", "job"])["count"] / len(records[1])

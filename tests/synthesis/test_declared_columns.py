@@ -8,7 +8,7 @@ import bayesdp as bdp
 @pytest.mark.parametrize("given", [["low", "high"], (1, 2), "low", []])
 @pytest.mark.parametrize(
     "kind",
-    [bdp.DirichletMultinomialSynthesizer, bdp.synthesizers.LogLinearSynthesizer],
+    [bdp.synthesizers.DirichletMultinomialSynthesizer, bdp.synthesizers.LogLinearSynthesizer],
     ids=lambda kind: kind.__name__,
 )
 def test_categories_without_names_are_refused(kind, given):

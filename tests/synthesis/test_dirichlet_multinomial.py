@@ -9,7 +9,7 @@ from scipy import stats
 
 import bayesdp as bdp
 
-Synthesizer = bdp.DirichletMultinomialSynthesizer
+Synthesizer = bdp.synthesizers.DirichletMultinomialSynthesizer
 SEX_AND_ANSWER = {"sex": ["m", "f"], "pregnant": ["no", "yes"]}
 IMPOSSIBLE = [{"sex": "m", "pregnant": "yes"}]
 DATA = pd.DataFrame(

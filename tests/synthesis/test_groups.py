@@ -11,7 +11,7 @@ GROUPS = pd.Series(list("abab") * 20)
 MADE = {
     "count": (bdp.BetaBinomialSynthesizer(epsilon=2.0), pd.Series([1, 0, 1, 1] * 20)),
     "table": (
-        bdp.DirichletMultinomialSynthesizer(2.0, categories={"x": [0, 1]}),
+        bdp.synthesizers.DirichletMultinomialSynthesizer(2.0, categories={"x": [0, 1]}),
         pd.DataFrame({"x": [1, 0, 1, 1] * 20}),
     ),
     "modips": (

@@ -10,7 +10,9 @@ from bayesdp.errors import InvalidInput
     "made",
     [
         lambda public: bdp.BetaBinomialSynthesizer(1.0, size=5, public_n=public),
-        lambda public: bdp.DirichletMultinomialSynthesizer(1.0, size=5, public_n=public),
+        lambda public: bdp.synthesizers.DirichletMultinomialSynthesizer(
+            1.0, size=5, public_n=public
+        ),
         lambda public: bdp.synthesizers.PoissonGammaSynthesizer(
             1.0, [1.0, 2.0], total=5, public_n=public
         ),

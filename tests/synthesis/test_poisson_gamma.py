@@ -81,7 +81,7 @@ def test_areas_shrink_towards_their_own_expected_counts():
         z = np.array([made.release(counts).outputs[0] for _ in range(20)])
     small = z[:, :10].mean()
     assert abs(small - 2) < 6 * z[:, :10].std() / math.sqrt(200)
-    table = bdp.DirichletMultinomialSynthesizer(epsilon=1.0, copies=1)
+    table = bdp.synthesizers.DirichletMultinomialSynthesizer(epsilon=1.0, copies=1)
     with bdp.reproducible(5):
         flat = np.array([table.release(counts=counts).outputs[0] for _ in range(20)])
     assert flat[:, :10].mean() > 10

@@ -68,8 +68,8 @@ def test_tables_by_groups(people, source):
     same(bdp.synthesizers.PerturbedHistogramSynthesizer(1.0, **cells), scanned, table)
     by_rule = {**cells, "bins": "sqrt", "neighbours": "replace_one"}
     same(bdp.synthesizers.PerturbedHistogramSynthesizer(1.0, **by_rule), scanned, table)
-    same(bdp.DirichletMultinomialSynthesizer(1.0, **cells), scanned, table)
-    same(bdp.DirichletMultinomialSynthesizer(1.0, **cells), grouped, table, by=by)
+    same(bdp.synthesizers.DirichletMultinomialSynthesizer(1.0, **cells), scanned, table)
+    same(bdp.synthesizers.DirichletMultinomialSynthesizer(1.0, **cells), grouped, table, by=by)
     regions = sorted(set(people["region"]))
     marginals = bdp.synthesizers.LogLinearSynthesizer(
         1.0, marginals=[("age",), ("sex",)], groups=regions, **cells
@@ -202,7 +202,7 @@ def test_nothing_to_read(tmp_path):
         bdp.synthesizers.PerturbedHistogramSynthesizer(
             1.0, bounds={"a": (0, 1)}, bins=2, neighbours="replace_one"
         ),
-        bdp.DirichletMultinomialSynthesizer(1.0, categories={"a": [0, 1]}),
+        bdp.synthesizers.DirichletMultinomialSynthesizer(1.0, categories={"a": [0, 1]}),
         bdp.BetaBinomialSynthesizer(epsilon=1.0),
         bdp.synthesizers.NoisyMomentsSynthesizer({"a": (0, 1), "b": (0, 1)}),
         bdp.ModipsSynthesizer(family=bdp.families.Gaussian(bounds=(0, 1)), epsilon=1.0),
@@ -268,7 +268,10 @@ def test_what_scans_are_not_for(people, tmp_path):
 
 @pytest.mark.parametrize(
     "synthesizer",
-    [bdp.DirichletMultinomialSynthesizer, bdp.synthesizers.PerturbedHistogramSynthesizer],
+    [
+        bdp.synthesizers.DirichletMultinomialSynthesizer,
+        bdp.synthesizers.PerturbedHistogramSynthesizer,
+    ],
 )
 def test_columns_keep_their_names_whatever_their_order_in_the_file(synthesizer, people, source):
     bounds = {"age": (0, 100), "income": (0, 200)}

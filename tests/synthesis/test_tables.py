@@ -88,7 +88,9 @@ def test_a_file_that_is_no_table_shows_no_record(tmp_path):
 LABELS = ["1", "2", "a"]
 HIDDEN = {"public_n": False, "size": 2}
 OF_LABELS = {
-    "table": bdp.DirichletMultinomialSynthesizer(1.0, categories={"x": LABELS}, **HIDDEN),
+    "table": bdp.synthesizers.DirichletMultinomialSynthesizer(
+        1.0, categories={"x": LABELS}, **HIDDEN
+    ),
     "histogram": bdp.synthesizers.PerturbedHistogramSynthesizer(1.0, categories={"x": LABELS}),
     "marginals": bdp.synthesizers.LogLinearSynthesizer(
         1.0, marginals=["x"], categories={"x": LABELS}

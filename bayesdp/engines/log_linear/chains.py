@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import numpy as np
@@ -20,6 +18,7 @@ from bayesdp.kernels.log_linear.leap import leaps_from
 from bayesdp.kernels.log_linear.likelihood import Model
 from bayesdp.kernels.log_linear.moves import COEFFICIENTS, NUMBERS, Released
 from bayesdp.progress import Step, bar
+from bayesdp.threads import Halting, in_threads
 
 Floats = NDArray[np.float64]
 
@@ -59,10 +58,10 @@ def sample(
     model = problem.model(summed=summed)
     middle = problem.middle()
     children = np.random.SeedSequence(seed).spawn(chains)
-    pool = ThreadPoolExecutor(min(chains, os.cpu_count() or 1))
-    with bar(progress, chains * (warmup + draws * thin)) as step, pool:
-        given = (draws, warmup, thin, known, step)
-        results = list(pool.map(lambda s: _one(problem, model, middle, s, *given), children))
+    with bar(progress, chains * (warmup + draws * thin)) as step:
+        halting = Halting(step)
+        given = (draws, warmup, thin, known, halting)
+        results = in_threads(lambda s: _one(problem, model, middle, s, *given), children, halting)
     u, tau, totals, lp, rates, leaps = (np.stack(each) for each in zip(*results, strict=True))
     if not np.all(np.isfinite(lp)):
         raise EngineFailed("a chain came to where the likelihood is no number; tighten the priors")

@@ -131,7 +131,8 @@ class CmdStan:
                     inits=_inits(cmdstanpy, run, files),
                     sig_figs=_SIGNIFICANT_FIGURES,
                     output_dir=str(files),
-                    show_progress=run.progress,
+                    # Its bar is made of control characters.
+                    show_progress=run.progress and sys.stderr.isatty(),
                     show_console=False,
                 )
             except (ValueError, RuntimeError) as error:

@@ -133,7 +133,7 @@ def plan(
     -----
     The epsilon returned was itself found to meet the target; if lengths are simulated, with two
     standard errors to spare. `bayesdp.evaluation.planning.counts` has the exact method, and
-    `bayesdp.evaluation.planning.outlook` the bounds on an attacker's gain and their proofs.
+    `bayesdp.privacy.attacker` the bounds on an attacker's gain and their proofs.
 
     References
     ----------

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from bayesdp.display.words import count_of, one_line
 from bayesdp.evaluation.planning.bare import criterion_of
 from bayesdp.evaluation.planning.lengths import Lengths
-from bayesdp.evaluation.planning.outlook import SURE, Outlook, attacker
+from bayesdp.evaluation.planning.outlook import SURE, Outlook
+from bayesdp.privacy.attacker import attacker
 from bayesdp.privacy.guarantee import shown_up
 from bayesdp.privacy.neighbours import Neighbours
 
@@ -55,7 +57,7 @@ class Plan:
         error (0 where exact); assured, the length that the assured share doesn't exceed; coverage
         and coverage_se, over the design prior; without_privacy, the criterion's length without
         noise, and ratio, the criterion's length relative to that; odds, odds_failure, attacker and
-        advantage, an attacker's gain (see `bayesdp.evaluation.planning.outlook`); meets, whether
+        advantage, an attacker's gain (see `bayesdp.privacy.attacker`); meets, whether
         the target is met; how, "exact" or "simulated".
     best : dict
         For each design (mechanism, copies), the smallest epsilon that meets the target, or None.
@@ -125,6 +127,39 @@ class Plan:
         if self.epsilon == self.least:
             said += " That is the smallest epsilon considered: a smaller one may do."
         return said[0].upper() + said[1:] if size else said
+
+    def __repr__(self) -> str:
+        return (
+            f"<Plan: {one_line(self.mechanism)}, {count_of(self.copies, 'copy')}, epsilon = "
+            f"{shown_up(self.epsilon)}, of {count_of(len(self.best), 'design')}>"
+        )
+
+    def _repr_html_(self) -> str:
+        from bayesdp.display.card import card
+
+        row = self.chosen
+        found = sorted(self.best.items(), key=lambda each: (each[1] is None, each[1]))
+        designs = [
+            {
+                "mechanism": name,
+                "copies": copies,
+                "smallest epsilon": "none" if epsilon is None else shown_up(epsilon, 4),
+            }
+            for (name, copies), epsilon in found
+        ]
+        return card(
+            "Plan",
+            {
+                "mechanism": self.mechanism,
+                "copies": self.copies,
+                "epsilon": shown_up(self.epsilon),
+                "target": f"{self.criterion} {self.target:.4g}",
+                "found": f"{row[self.criterion]:.4g} ({row['how']})",
+                "interval": f"{100 * self.level:g}%",
+            },
+            rows=designs if len(designs) > 1 else (),
+            words=self.why(),
+        )
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Plot the risk-utility map: length of the interval against epsilon, a line per design.

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_path
+from bayesdp.display.words import listed, one_line
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.studies.store import NOTE, Store, read_manifest
 
@@ -140,7 +141,29 @@ class StudyResults:
         return f"{counts}, in {self.folder}. {self.note}"
 
     def __repr__(self) -> str:
-        return f"<StudyResults: {self}>"
+        failed = f"{len(self.failures):,} of them failed"
+        return f"<StudyResults: {len(self.frame):,} rows, {failed}, in {one_line(self.folder)}>"
+
+    def _repr_html_(self) -> str:
+        from bayesdp.display.card import MOST_ROWS, card
+
+        cells = self.summary()
+        shown = ("mean", "bias", "rmse", "coverage")
+        several = ["estimand"] if cells["estimand"].fillna("").ne("").any() else []
+        names = ["synthesizer", *self.keys, "analysis", *several, "replicates", "failed"]
+        names += [name for name in shown if name in cells]
+        return card(
+            "Results of a study",
+            {
+                "rows": f"{len(self.frame):,}",
+                "failed": f"{len(self.failures):,}",
+                "grid": listed(self.keys) or "none",
+                "folder": self.folder,
+            },
+            rows=[dict(row) for _, row in cells[names].head(MOST_ROWS).iterrows()],
+            among=len(cells),
+            warning=self.note,
+        )
 
 
 def results_of(folder: Path, units: Collection[str] | None = None) -> StudyResults:

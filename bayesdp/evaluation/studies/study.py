@@ -185,7 +185,7 @@ class Study:
             Whether to compute failed replicates again.
         progress : callable, optional
             Called with the number of replicates of cells that are done, and the total. By default a
-            bar with the time left is drawn if standard error is a terminal.
+            bar with the time left is drawn on a terminal or in a notebook.
 
         Raises
         ------

@@ -101,7 +101,7 @@ class LogisticRegressionModel(Model):
     --------
     >>> import bayesdp as bdp
     >>> columns = {"age": [30, 50, 70], "ill": ["no", "yes"]}
-    >>> made = bdp.DirichletMultinomialSynthesizer(2.0, categories=columns)
+    >>> made = bdp.synthesizers.DirichletMultinomialSynthesizer(2.0, categories=columns)
     >>> release = made.release(counts=[90, 10, 80, 20, 60, 40])
     >>> idata = bdp.LogisticRegressionModel("ill ~ age").fit(release, draws=500, seed=1)
     >>> idata.posterior["coefficient"].to_numpy().tolist()

@@ -12,6 +12,9 @@ from bayesdp.engines.mixture import check_level
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+
+    from bayesdp.display.intervals import Method
 
 
 @dataclass(frozen=True)
@@ -86,8 +89,59 @@ class Estimates:
         }
         return pd.DataFrame(columns, index=self.names)
 
+    def plot(self, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
+        """Plot each number's interval, with what the naive analysis would report.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default the axes of a new figure.
+        level : float
+            Probability of the intervals, in (0, 1).
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        InvalidInput
+            If `level` is out of its range, `ax` is anything else, or there are more than 40 rows.
+        """
+        from bayesdp.display.intervals import plot_intervals
+
+        return plot_intervals(
+            ax, self.methods(level), {}, xlabel=f"{self.target}: mean and {100 * level:g}% interval"
+        )
+
+    def methods(self, level: float) -> list[Method]:
+        """List the estimates and the naive ones with their intervals, for a picture."""
+        from bayesdp.display.intervals import Method
+
+        shown = self.interval(level)
+        names = [_label(name) for name in shown.index]
+        right, wrong = shown[["mean", "lower", "upper"]], shown[["naive_lower", "naive_upper"]]
+        naive = np.column_stack([self.naive.mean(axis=0), wrong])
+        return [
+            Method(role, role, dict(zip(names, map(tuple, rows), strict=True)))
+            for role, rows in (("posterior", right.to_numpy()), ("naive", naive))
+        ]
+
     def __repr__(self) -> str:
         return f"Estimates of {self.target}'s {len(self.names)} numbers, {len(self.draws)} draws"
+
+    def _repr_html_(self) -> str:
+        from bayesdp.display.card import MOST_ROWS, card
+
+        shown = self.interval().head(MOST_ROWS)
+        rows = [{"of": _label(name), **dict(row)} for name, row in shown.iterrows()]
+        facts = {"target": self.target, "draws": f"{len(self.draws):,}", "intervals": "95%"}
+        return card("Estimates", facts, rows=rows, among=len(self.names))
+
+
+def _label(name: Any) -> str:
+    """Write a number's name; those of a cell in a line."""
+    return ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
 def _ends(draws: NDArray[np.float64], tail: float) -> list[NDArray[np.float64]]:
@@ -98,3 +152,9 @@ def _ends(draws: NDArray[np.float64], tail: float) -> list[NDArray[np.float64]]:
             found = np.quantile(np.where(np.isnan(draws), end, draws), level, axis=0)
         ends.append(np.where(np.isnan(found), end, found))  # between an infinite draw and another
     return ends
+
+
+def named(column: str, label: Any) -> str:
+    """Name of a column's cell: smokes[True], or age[18, 30) for an interval."""
+    text = str(label)
+    return f"{column}{text}" if text.startswith("[") else f"{column}[{text}]"

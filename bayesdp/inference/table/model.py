@@ -38,6 +38,7 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Option, Run
 from bayesdp.inference.readers import instead
 from bayesdp.inference.several import Releases, releases_of
+from bayesdp.inference.table.estimates import named
 from bayesdp.release import Part
 from bayesdp.schema.files import text_of
 
@@ -194,7 +195,7 @@ class TableModel(Model):
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
         """Dimensions: shares by level, counts by cell, and concentrations by column."""
         columns = self.schema_of(run.release).columns
-        labels = [[_level(name, label) for label in each.names] for name, each in columns.items()]
+        labels = [[named(name, label) for label in each.names] for name, each in columns.items()]
         pooled = [
             [each[c] for c in np.unique(run.read.pools_of(k), return_index=True)[1]]
             for k, each in enumerate(labels)
@@ -287,12 +288,6 @@ def _pool(views: list[MeasuredTableView]) -> dict[int, Any]:
                 "the first's cut points"
             )
     return {list(views[0].axes).index(name): each for name, each in first.items()}
-
-
-def _level(column: str, label: Any) -> str:
-    """Name of a column's level: smokes[True], or age[18, 30) for an interval."""
-    text = str(label)
-    return f"{column}{text}" if text.startswith("[") else f"{column}[{text}]"
 
 
 def _doubts(problem: Problem, drawn: Tables) -> Iterator[str]:

@@ -15,10 +15,11 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_seed
+from bayesdp.display.words import count_of, listed
 from bayesdp.engines.draws import import_arviz
 from bayesdp.engines.latent_records import ABSENT
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.inference.table.estimates import Estimates
+from bayesdp.inference.table.estimates import Estimates, named
 from bayesdp.inference.table.regression import FAMILIES, coefficients, prepared
 from bayesdp.schema.files import text_of
 from bayesdp.schema.formulas import columns_of
@@ -27,6 +28,7 @@ from bayesdp.schema.schema import Schema
 if TYPE_CHECKING:
     import arviz as az
     import pandas as pd
+    from matplotlib.axes import Axes
 
 az = import_arviz()
 
@@ -116,7 +118,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             there = records[..., k] != ABSENT
             runs = np.searchsorted(firsts, records[..., k], side="right") - 1
             records[..., k] = np.where(there, runs, ABSENT)
-        labels = [f"{name}[{one}]" for name, each in schema.columns.items() for one in each.names]
+        labels = [named(name, one) for name, each in schema.columns.items() for one in each.names]
         made = {"share": ((*share.dims[:2], "level"), np.concatenate(parts, axis=-1))}
         posterior = self.posterior.drop_vars(["share", "level"]).assign(made)
         groups = {name: self[name] for name in self.groups() if name != _GROUP}
@@ -124,6 +126,24 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         text = text_of(schema.unit, schema.columns, schema.zeros)
         attrs = {**self.attrs, "schema": text, "pools": "{}"}
         return TablePosterior.of(az.InferenceData(attrs=attrs, **groups), records)
+
+    def __repr__(self) -> str:
+        columns = count_of(len(self.schema.columns), "column")
+        return f"<TablePosterior of {columns}: {count_of(self._kept, 'latent table')}>"
+
+    def _repr_html_(self) -> str:
+        from bayesdp.display.card import card
+
+        return card(
+            "Posterior of a whole table",
+            {
+                "columns": listed(self.schema.columns, 12),
+                "marginals released": f"{len(self.measured):,}",
+                "latent tables": f"{self._kept:,}",
+                "groups": listed(self.groups(), 12),
+            },
+            words=self.attrs.get("verdict", ""),
+        )
 
     def synthetic(self, copies: int = 20, *, seed: int | None = None) -> list[pd.DataFrame]:
         """Draw synthetic copies of the confidential table, as DataFrames that look like it.
@@ -216,6 +236,36 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         return Estimates(
             counts, naive, index if len(names) > 1 else index.get_level_values(0), target
         )
+
+    def plot(
+        self,
+        columns: str | Sequence[str] | None = None,
+        ax: Axes | None = None,
+        *,
+        level: float = 0.95,
+        target: str = "population",
+        seed: int | None = None,
+    ) -> Axes:
+        """Plot the cells of a table of some columns, by default of the first, with intervals.
+
+        Parameters
+        ----------
+        columns : str or sequence of str, optional
+        ax : matplotlib Axes, optional
+            Where to draw; by default the axes of a new figure.
+        level : float
+            Probability of the intervals, in (0, 1).
+        target, seed
+            As for `table`.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        names = next(iter(self.schema.columns)) if columns is None else columns
+        axes = self.table(names, target=target, seed=seed).plot(ax, level=level)
+        axes.set_ylabel(names if isinstance(names, str) else ", ".join(names))
+        return axes
 
     def estimate(
         self,

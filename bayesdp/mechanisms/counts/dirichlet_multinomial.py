@@ -309,7 +309,7 @@ class DirichletMultinomialMechanism(Mechanism):
         whole[self.support] = alpha
         law = partial(one_draw, alpha, float(self.size))
         drawn = DrawnCountsView(whole, self.size, partial(np.asarray, dtype=np.float64))
-        records = RecordsView("bdp.DirichletMultinomialSynthesizer.records(release)")
+        records = RecordsView("bdp.synthesizers.DirichletMultinomialSynthesizer.records(release)")
         return ProductTable(self.cells, len(self.zeros), law), drawn, records
 
     def pairs(self) -> list[tuple[Any, Any]]:
@@ -329,7 +329,7 @@ class DirichletMultinomialMechanism(Mechanism):
         if self.axes is None:
             raise InvalidInput(
                 "this mechanism doesn't say what its cells are; give it axes, or release by "
-                "bdp.DirichletMultinomialSynthesizer with categories or bounds"
+                "bdp.synthesizers.DirichletMultinomialSynthesizer with categories or bounds"
             )
         return points_in(self.axes, np.repeat(np.arange(self.cells), output), random)
 

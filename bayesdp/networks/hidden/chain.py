@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,8 +22,8 @@ from bayesdp.networks.hidden.start import first_guess, settle
 from bayesdp.networks.network import Network
 from bayesdp.networks.normalizer import Normalizer
 from bayesdp.networks.randomness import state_from
-from bayesdp.networks.simulation import in_threads
 from bayesdp.progress import Step, no_step
+from bayesdp.threads import Halting, in_threads
 
 _STEPS, _SHORTEST = 0.3, 0.05  # short moves lead out of where far ones are seldom accepted
 _FRESH = 0.8  # of the other moves, those from the mixture
@@ -69,9 +70,11 @@ class Plan:
         normalising constant is tempered, it is estimated anew around those draws before each part,
         and finally for the moves that are kept; it is returned.
         """
-        paths = in_threads(functools.partial(Path, self), generators)
+        halting = Halting(self.step)
+        plan = dataclasses.replace(self, step=halting)
+        paths = in_threads(functools.partial(Path, plan), generators, halting)
         known = self._normalizer(paths, generator, np.vstack([p.guesses() for p in paths]), _ROUGH)
-        in_threads(functools.partial(Path.warm_up, normalizer=known), paths)
+        in_threads(functools.partial(Path.warm_up, normalizer=known), paths, halting)
         parts = np.diff(np.linspace(self.tune // 2, self.tune, _FITS + 1).astype(int))
         for moves in parts:
             known = self._normalizer(paths, generator, self._recent(paths), _ROUGH)
@@ -79,11 +82,11 @@ class Plan:
             explore = functools.partial(
                 Path.explore, normalizer=known, mixture=mixture, moves=int(moves)
             )
-            in_threads(explore, paths)
+            in_threads(explore, paths, halting)
         known = self._normalizer(paths, generator, self._recent(paths), 1.0)
         mixture = self._mixture(paths, generator)
         kept = functools.partial(Path.kept, normalizer=known, mixture=mixture)
-        return in_threads(kept, paths), known
+        return in_threads(kept, paths, halting), known
 
     def _normalizer(
         self,

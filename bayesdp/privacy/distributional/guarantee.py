@@ -179,6 +179,29 @@ class DistributionalGuarantee:
             f"({self.level.value},{kind and kind + ','} {known}, {self.strength.value})"
         )
 
+    def __repr__(self) -> str:
+        return f"<DistributionalGuarantee: {self}>"
+
+    def _repr_html_(self) -> str:
+        from bayesdp.display.card import card
+
+        return card(
+            "Distributional guarantee",
+            {
+                "epsilon": shown_up(self.epsilon),
+                "delta": shown_up(self.delta, 3),
+                "protects": f"one {self.level.value}",
+                "definition": self.definition.value,
+                "records known to an attacker": f"{self.known_records:,}",
+                "strength": self.strength.value,
+                "source": self.source,
+            },
+            words=f"Laws of the data: {self.class_in_words}",
+            warning="This is not differential privacy: to an attacker who knows more than these "
+            "laws say, it promises nothing.",
+            folded=("It assumes", self.assumptions),
+        )
+
 
 def check_known_records(known: Any, n: int | None = None) -> int:
     """Return the number of records that an adversary may know, or raise InvalidInput.

@@ -293,9 +293,9 @@ CASES: dict[str, Callable[[Records], None]] = {
         lambda: bdp.synthesizers.DPERGMSynthesizer("edges", epsilon=1.0, centre=-2.0, scale=0.5)
     ),
     "DiscreteLaplaceSynthesizer": discrete_laplace,
-    "DirichletMultinomialSynthesizer": lambda r: bdp.DirichletMultinomialSynthesizer(2.0).release(
-        counts=np.bincount(r.bits)
-    ),
+    "DirichletMultinomialSynthesizer": lambda r: bdp.synthesizers.DirichletMultinomialSynthesizer(
+        2.0
+    ).release(counts=np.bincount(r.bits)),
     "EdgeFlipSynthesizer": of_graph(lambda: bdp.synthesizers.EdgeFlipSynthesizer(epsilon=1.0)),
     "FamilySelection": family_selection,
     "HuComparators": comparators,

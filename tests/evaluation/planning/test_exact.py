@@ -15,8 +15,9 @@ from bayesdp.evaluation.planning import lengths as plan_lengths
 from bayesdp.evaluation.planning.counts import Proportion, width_at
 from bayesdp.evaluation.planning.laws import law_of_count, total_variation
 from bayesdp.evaluation.planning.lengths import Lengths, lengths_of
-from bayesdp.evaluation.planning.outlook import assured_length, attacker, known_advantage, outlook
+from bayesdp.evaluation.planning.outlook import assured_length, known_advantage, outlook
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
+from bayesdp.privacy.attacker import attacker
 
 PRIOR = (1.3, 0.7)
 N = 5

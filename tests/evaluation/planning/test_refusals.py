@@ -108,7 +108,7 @@ def pair(rng):
         (
             {
                 "model": bdp.MultinomialModel((1, 1)),
-                "mechanisms": [bdp.DirichletMultinomialSynthesizer(1.0)],
+                "mechanisms": [bdp.synthesizers.DirichletMultinomialSynthesizer(1.0)],
             },
             "give simulate=, a function of a numpy generator",
         ),

@@ -94,6 +94,27 @@ def test_what_a_fit_holds(noise, relation):
     assert idata.attrs["verdict"]
 
 
+def test_a_posterior_has_a_card_and_a_repr_of_one_line():
+    idata = fitted(rake=False)
+    assert repr(idata) == "<TablePosterior of 4 columns: 40 latent tables>"
+    html = idata._repr_html_()
+    assert "age, smokes, school, sex" in html
+    assert html.startswith('<div class="bayesdp-card">')
+
+
+def test_a_posterior_s_picture_has_a_column_s_shares():
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()
+    assert fitted(rake=False).plot(ax=ax, seed=1) is ax
+    assert ax.get_ylabel() == "age"
+    shares = fitted(rake=False).table("age", seed=1).interval()
+    assert [text.get_text() for text in ax.get_yticklabels()] == list(shares.index)
+    bars = [line.get_xdata() for line in ax.lines if len(line.get_xdata()) == 2]
+    np.testing.assert_allclose(bars[:3], shares[["lower", "upper"]])
+    fitted(rake=False).plot(["smokes", "sex"], ax=Figure().subplots(), target="data")
+
+
 def test_raked_tables_are_as_large_as_counts_say():
     for relation in ("add_remove", "replace_one"):
         raked = fitted("gaussian", relation).tables["records"].to_numpy()

@@ -1,0 +1,1 @@
+"""Cards and pictures of single objects, drawn alike in every room."""

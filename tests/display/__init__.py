@@ -1,0 +1,1 @@
+"""Cards, one-line representations and pictures."""
