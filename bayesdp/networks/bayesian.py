@@ -33,6 +33,7 @@ from bayesdp.networks.pseudolikelihood import check_rank, climb, dyads_of, inver
 from bayesdp.networks.randomness import Seed, generators
 from bayesdp.networks.simulation import Start, default_steps, in_threads
 from bayesdp.progress import bar
+from bayesdp.warned import warn_about
 
 if TYPE_CHECKING:
     import arviz as az
@@ -266,13 +267,13 @@ def _covariance(spread: NDArray[np.float64], plan: Plan) -> NDArray[np.float64]:
 
 def _warn(network: Network, problems: list[str]) -> None:
     if len(network.edges) in (0, network.dyads):
-        warnings.warn(
+        warn_about(
             "the network is empty or complete: the posterior rests on the prior in some direction",
-            UserWarning,
+            "empty-network",
             stacklevel=3,
         )
     elif problems:
-        warnings.warn(f"{UNRELIABLE}: {'; '.join(problems)}", UserWarning, stacklevel=3)
+        warn_about(f"{UNRELIABLE}: {'; '.join(problems)}", "network-fit", stacklevel=3)
 
 
 def import_arviz() -> Any:

@@ -82,7 +82,7 @@ MAY_IMPORT = {
 }
 TOP = {
     *("checks", "declared_files", "errors", "lazy", "private_folder", "progress", "renamed"),
-    *("_version", "optional", "registry", "resources", "storage"),
+    *("_version", "optional", "registry", "resources", "storage", "warned"),
 }
 
 
