@@ -24,9 +24,10 @@ import subprocess
 import sys
 import tempfile
 import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
+
+from bayesdp.warned import warn_about
 
 if sys.platform != "win32":
     import fcntl
@@ -141,8 +142,9 @@ def _remove(folder: Path) -> None:
         if not folder.exists():
             return
         time.sleep(0.05)
-    warnings.warn(
+    warn_about(
         f"folder {str(folder)!r} has confidential files and can't be removed; remove it by hand",
-        RuntimeWarning,
+        "private-folder",
         stacklevel=4,
+        category=RuntimeWarning,
     )

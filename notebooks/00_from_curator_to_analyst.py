@@ -13,6 +13,9 @@
 # %% [markdown]
 # # From curator to analyst
 #
+# This page is for curators and analysts who start: one question, released, analysed and held
+# against the truth.
+#
 # In 1974 a magazine asked its readers how they rate their marriage and how much time they had
 # spent in extramarital affairs; 6,366 women answered (Fair 1978, *A Theory of Extramarital
 # Affairs*). The second answer is not one that people want attached to their name. We play both
@@ -308,3 +311,6 @@ pd.Series(widths, name="average width of the 95% interval").rename_axis("copies"
 #   of fewer copies, of coarser groups or at a larger `epsilon`.
 # * Promises about the same people add up. Let a ledger do the sum.
 # * For a whole table, and analyses that nobody has planned yet, see *A whole survey*.
+#
+# Read on: [Which mechanism, which model?](choosing.md) has the mechanisms for other questions, with
+# what each costs, and [A whole survey](01_a_whole_survey.md) is about a whole table.

@@ -13,6 +13,8 @@
 # %% [markdown]
 # # A private network, from the ties to the posterior
 #
+# This page is for whoever has a network whose ties are confidential, or a release of one.
+#
 # Zachary (1977) saw who met whom outside a karate club. Who is a friend of whom is the kind of
 # thing that people tell in confidence. We play both parts:
 #
@@ -186,3 +188,6 @@ figure
 #   finds what is left of the true graph; one that doesn't finds the noise.
 # * Where few numbers are wanted, release these with noise instead of a graph.
 # * Sampling a hidden graph is hard. Read the verdict, and run longer chains where it asks for them.
+#
+# Read on: [The page on networks](mechanisms/networks.md) has the other ways to release one, and
+# [Which mechanism, which model?](choosing.md#density) their widths.

@@ -13,6 +13,9 @@
 # %% [markdown]
 # # An exact number: when it may be published
 #
+# This page is for whoever must publish a number without noise, and wants to know what that
+# promises.
+#
 # Differential privacy needs noise: no deterministic release but a constant one has it, at any
 # epsilon. Yet agencies publish exact totals every day, and few people feel exposed by them. This
 # page says in which sense that can be right, and computes it. It follows Groce's dissertation
@@ -231,3 +234,6 @@ print(f"the two worlds' posteriors differ by {seen.shift:.3f} on average")
 # 2. Compute the promise for it, from public parameters alone.
 # 3. Count the releases about the same records. One is what the promise is about.
 # 4. If any of that is in doubt, add noise, and let a ledger keep the account.
+#
+# Read on: [The mechanism's page](mechanisms/exact.md), and
+# [What the papers say](07_what_the_papers_say.md#exact-sums) of its bounds.

@@ -13,6 +13,8 @@
 # %% [markdown]
 # # The censored synthesizer
 #
+# This page is for curators who want synthetic records from a model of their own.
+#
 # A posterior draw is random, and hides its data a little. How much depends on the likelihood: one
 # record far from the others can move the posterior as far as it likes. Hu, Williams and Savitsky
 # (2025, *Mechanisms for Global Differential Privacy under Bayesian Data Synthesis*) therefore clip
@@ -333,3 +335,6 @@ risk.rename(columns=lambda name: name.replace("_", " ")).round(2)
 #   utility before releasing, in the office, and don't publish what you saw.
 # * The analyst has no exact law here, so intervals from copies are too short. Where one number is
 #   wanted, a count or a mean with noise serves better.
+#
+# Read on: [The page on censored posteriors](mechanisms/censored.md), and
+# [Which mechanism, which model?](choosing.md#mean) for what a mean costs that way.

@@ -13,6 +13,8 @@
 # %% [markdown]
 # # Releases in your own PyMC model
 #
+# This page is for analysts with PyMC, who have a model and were sent a release.
+#
 # The models of this package cover what is asked most often. Everything else is yours to write, and
 # `bdp.observe` adds a release to it: where a PyMC model of the records would say `observed=`, it
 # adds the law of what was released given what was counted. It reads that law off the release, and
@@ -261,3 +263,6 @@ plt.show()
 #   `bdp.observe(release, ...)`. Don't round, clip or correct what was released.
 # * Releases of the same records go into one `observe`.
 # * Check the model against the release, by predicting it, and the computation by simulating it.
+#
+# Read on: [What goes wrong](what_goes_wrong.md) explains verdicts and warnings, and
+# [Your own data](your_own_data.md#analyse) has the lines to start from.

@@ -13,6 +13,8 @@
 # %% [markdown]
 # # A ledger in a team
 #
+# This page is for teams who release from the same data, and must keep the sum.
+#
 # Every release about the same people costs, and the costs add up, whoever made them. A promise
 # that is true of each release on its own says little if nobody keeps the sum. A `Ledger` keeps it,
 # in a database: each release is paid before it's drawn, and one that costs more than is left is
@@ -307,3 +309,6 @@ print(promise, "of", synthesizer.guarantee(n=len(chosen)))
 # * One body of data, one name, one budget, set once and for all by those who answer for it.
 # * Everything that leaves goes through the ledger: `ledger=account`, or `spend` before it is drawn.
 # * Write the last hash down where nobody can change it.
+#
+# Read on: [Choosing epsilon](08_choosing_epsilon.md) before the budget is set, and
+# [Your own data](your_own_data.md#publish) to spend it.

@@ -13,6 +13,8 @@
 # %% [markdown]
 # # What the papers say, and what is true
 #
+# This page is for methodologists, and whoever is about to use a published bound.
+#
 # This package is built on the work of others, and every bound that it uses was computed again. Most
 # hold. Some are false, some are loose, and some tables are mislabelled; none of that is unusual,
 # and the ideas behind them stand. But a false bound promises people a privacy that they don't have,
@@ -455,3 +457,6 @@ for erratum in find_errata("zheng-theorem-7.12"):
 # `bayesdp reproduce NAME` computes each paper's tables and figures again, with what was found, for
 # charest, groce, hu, liu and zheng. If you find a mistake in this list, or in a bound of ours, we'd
 # like to know: the audit above is a good place to start.
+#
+# Read on: [Choosing epsilon](08_choosing_epsilon.md), and
+# [a study of your own](your_own_data.md#test).

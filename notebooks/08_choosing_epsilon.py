@@ -13,6 +13,8 @@
 # %% [markdown]
 # # Choosing epsilon
 #
+# This page is for whoever must name an epsilon before there are data.
+#
 # An agency will ask 400 patients a yes-or-no question and publish the answers with differential
 # privacy. Before anybody is asked, someone has to say at which epsilon. The question is two: how
 # much may be learnt about one patient, and how much must be learnt about all of them? Both can be
@@ -177,3 +179,6 @@ print(copies.why())
 # * Compare mechanisms at equal use. Their epsilons then say what each costs a patient.
 # * If the target is out of reach at any `epsilon`, the survey is too small, private or not.
 # * Read `epsilon` as odds. It is easier to answer for "from 50% to at most 54%" than for 0.15.
+#
+# Read on: [Which mechanism, which model?](choosing.md) compares more questions and mechanisms, and
+# [Your own data](your_own_data.md) puts the choice to work.

@@ -13,7 +13,9 @@
 # %% [markdown]
 # # Releases in your own Stan program
 #
-# What [`bdp.observe`](05_your_own_pymc_model.py) is to a PyMC model, a library of functions and a
+# This page is for analysts with Stan, who have a program and were sent a release.
+#
+# What [`bdp.observe`](05_your_own_pymc_model.md) is to a PyMC model, a library of functions and a
 # table are to a Stan program. Stan has no discrete parameters, so a confidential count must be
 # summed out of the likelihood: over all counts that there may have been, each weighted by the
 # probability that its release looked as it does. `bdp.stan.data` makes that table by the
@@ -175,3 +177,6 @@ plt.show()
 # `synthetic_events_lpmf`, `randomized_response_lpmf`. Each agrees with the law in Python to ten
 # digits. Your own model for a release by `bdp.models` is there too: `model.stan_code()` and
 # `model.stan_data(release)` are its program and its data.
+#
+# Read on: [What goes wrong](what_goes_wrong.md) explains verdicts and warnings, and
+# [Releases in your own PyMC model](05_your_own_pymc_model.md) does the same in PyMC.

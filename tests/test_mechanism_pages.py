@@ -9,7 +9,7 @@ import pytest
 from bayesdp.inference.readers import models_of
 from bayesdp.mechanisms.registry import REGISTRY
 from tests.contracts.examples import EXAMPLES
-from tests.test_site import reference
+from tests.test_site import part_of_the_site, reference
 
 FOLDER = Path(__file__).parents[1] / "notebooks" / "mechanisms"
 TEXTS = {path.name: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.md"))}
@@ -54,6 +54,18 @@ def test_each_synthesizer_is_linked(dotted: str):
     if dotted.endswith(".PseudoPosterior") or ".extending." in dotted:
         return  # what a synthesizer's method returns, and their bases
     assert f"][{dotted}]" in EVERYTHING
+
+
+def test_each_section_says_what_to_cite():
+    citations = part_of_the_site("citations")
+    for name, text in TEXTS.items():
+        page = citations.cited(text)
+        assert page.count("**Cite.**") == len(ANCHOR.findall(text)), name
+    counts = citations.cited(TEXTS["counts.md"])
+    beta_binomial, dirichlet = counts.split("{ #dirichlet_multinomial }")
+    assert "**Cite.** Charest (2010), section 4.2, and [this package]" in beta_binomial
+    assert "**Cite.** Machanavajjhala, Kifer, Abowd, Gehrke and Vilhuber (2008), and" in dirichlet
+    assert citations.cited(TEXTS["index.md"]) == TEXTS["index.md"]
 
 
 def test_modules_that_are_named_exist():

@@ -96,7 +96,8 @@ def test_every_page_is_there(site: Path):
         for section, found in reference.pages().items()
         for name in ("index", *found)
     } | {"reference/proofs.html"}
-    project = {"index.html", "how_to.html", "contributing.html", "changelog.html", "404.html"}
+    project = {"index.html", "contributing.html", "changelog.html", "404.html"}
+    project |= {f"{path.stem}.html" for path in (ROOT / "notebooks").glob("*.md")}
     assert pages == notebooks | mechanisms | names | project
     assert 'src="_site/survey.svg"' in (site / "index.html").read_text(encoding="utf-8")
     assert (site / "_site" / "survey.svg").is_file()

@@ -17,7 +17,6 @@ averaging it with its mirror image, which doesn't change its integral and takes 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -28,6 +27,7 @@ from scipy import linalg, special
 from bayesdp.engines.convergence import LARGEST_RHAT, SMALLEST_ESS
 from bayesdp.engines.draws import import_arviz
 from bayesdp.errors import EngineFailed
+from bayesdp.warned import warn_about
 
 Floats = NDArray[np.float64]
 LogDensity = Callable[[Floats], Floats]
@@ -188,9 +188,9 @@ def average_of_logs(log_values: Floats) -> Integral:
 def warn_of(estimate: Integral) -> None:
     """Warn of the reasons to doubt an estimate."""
     if estimate.problems:
-        warnings.warn(
+        warn_about(
             f"this log evidence can't be relied on: {'; '.join(estimate.problems)}. Draw more "
             "(draws, warmup)",
-            UserWarning,
+            "evidence",
             stacklevel=4,
         )

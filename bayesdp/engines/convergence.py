@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.engines.draws import APPROXIMATE, Draws, import_arviz
+from bayesdp.warned import warn_about
 
 LARGEST_RHAT = 1.01
 SMALLEST_ESS = 400
@@ -110,10 +110,10 @@ def verdict_on_approximation(drawn: Draws, stacklevel: int) -> str:
             f"{LARGEST_K}; a region that none of them is near would not show"
         )
     found = "; ".join(drawn.doubts)
-    warnings.warn(
+    warn_about(
         f"this approximation ({drawn.engine}) can't be relied on: {found}. Take NUTS: "
         "engine='pymc'",
-        UserWarning,
+        "approximation",
         stacklevel=stacklevel + 1,
     )
     return f"{named}: {found}"
@@ -149,9 +149,9 @@ def verdict(drawn: Draws, variables: Sequence[str], *, of: str, also: Sequence[s
     if not doubts:
         return "no problem found: R-hat and effective sample sizes are as they should be"
     advice = ". Draw more (draws, warmup), or tighten the prior" if mixing else ""
-    warnings.warn(
+    warn_about(
         f"the chains of this fit can't be relied on: {'; '.join(doubts)}{advice}",
-        UserWarning,
+        "chains",
         stacklevel=4,
     )
     return "; ".join(doubts)

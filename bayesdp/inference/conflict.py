@@ -15,7 +15,6 @@ is smaller.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -25,6 +24,7 @@ from scipy import stats
 
 from bayesdp.core.views import NoiseView, view_of
 from bayesdp.release import Part
+from bayesdp.warned import warn_about
 
 Floats = NDArray[np.float64]
 
@@ -195,7 +195,7 @@ def warn_of_conflict(noises: Iterable[Noise], stacklevel: int) -> str | None:
     """Describe the conflict, as a warning too; None where there is none."""
     conflict = conflict_in(list(noises))
     if conflict is not None:
-        warnings.warn(conflict, UserWarning, stacklevel=stacklevel + 1)
+        warn_about(conflict, "conflict", stacklevel=stacklevel + 1)
     return conflict
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 
 import numpy as np
@@ -16,6 +15,7 @@ from bayesdp.engines.convergence import (
 )
 from bayesdp.engines.draws import APPROXIMATE, Draws
 from bayesdp.inference.conflict import Noise, warn_of_conflict
+from bayesdp.warned import warn_about
 
 INDEPENDENT = ("exact",)
 HAMILTONIAN = ("pymc", "stan", "hmc")
@@ -56,10 +56,10 @@ def verdict_on(drawn: Draws, noises: Iterable[Noise] = ()) -> str:
     doubts = list(problems(each, divergences, of="numbers", nuts=drawn.engine in HAMILTONIAN))
     doubts = [*doubts, *_stuck(drawn, each), *drawn.doubts]
     if doubts:
-        warnings.warn(
+        warn_about(
             f"the chains of this fit can't be relied on: {'; '.join(doubts)}. Draw more (draws, "
             "warmup), or take another engine",
-            UserWarning,
+            "chains",
             stacklevel=4,
         )
     doubts += [conflict] if conflict else []

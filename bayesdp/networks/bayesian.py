@@ -34,6 +34,7 @@ from bayesdp.networks.randomness import Seed, generators
 from bayesdp.networks.simulation import Start, default_steps
 from bayesdp.progress import bar
 from bayesdp.threads import Halting, in_threads
+from bayesdp.warned import warn_about
 
 if TYPE_CHECKING:
     import arviz as az
@@ -268,13 +269,13 @@ def _covariance(spread: NDArray[np.float64], plan: Plan) -> NDArray[np.float64]:
 
 def _warn(network: Network, problems: list[str]) -> None:
     if len(network.edges) in (0, network.dyads):
-        warnings.warn(
+        warn_about(
             "the network is empty or complete: the posterior rests on the prior in some direction",
-            UserWarning,
+            "empty-network",
             stacklevel=3,
         )
     elif problems:
-        warnings.warn(f"{UNRELIABLE}: {'; '.join(problems)}", UserWarning, stacklevel=3)
+        warn_about(f"{UNRELIABLE}: {'; '.join(problems)}", "network-fit", stacklevel=3)
 
 
 def import_arviz() -> Any:

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import citations
 import mathematics
 import reference
 import tutorials
@@ -22,6 +23,8 @@ FROM_THE_TOP = {
     "CHANGELOG.md": "changelog.md",
 }
 
+GUIDES = ("choosing.md", "what_goes_wrong.md", "your_own_data.md", "glossary.md")
+
 HEADS = {
     "index.md": "---\nhide: [navigation]\n---\n\n",  # it would list itself alone
     "changelog.md": "---\nsearch: {boost: 0.3}\n---\n\n",  # to be found last
@@ -35,7 +38,7 @@ def on_config(config: Any) -> Any:
     config.nav = [
         {"Home": "index.md"},
         {"Tutorials": [f"{name}.md" for name in names]},
-        {"How to": "how_to.md"},
+        {"How to": ["how_to.md", *GUIDES]},
         {"Mechanisms": ["mechanisms/index.md", *(f"mechanisms/{name}" for name in mechanisms)]},
         {"Reference": [*map(_section, reference.SECTIONS), "reference/proofs.md"]},
         {"Project": ["contributing.md", "changelog.md"]},
@@ -72,6 +75,11 @@ def on_files(files: Files, *, config: Any) -> Files:
             add(f"reference/{section}/{name}.md", reference.page(names))
     add("reference/proofs.md", reference.proofs_page())
     return files
+
+
+def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
+    of_mechanisms = page.file.src_uri.startswith("mechanisms/")
+    return citations.cited(markdown) if of_mechanisms else markdown
 
 
 def on_page_content(html: str, **_: Any) -> str:

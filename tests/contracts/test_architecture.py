@@ -82,18 +82,8 @@ MAY_IMPORT = {
     },
 }
 TOP = {
-    *(
-        "checks",
-        "declared_files",
-        "errors",
-        "headers",
-        "lazy",
-        "private_folder",
-        "progress",
-        "renamed",
-    ),
-    "threads",
-    *("_version", "optional", "registry", "resources", "storage"),
+    *("checks", "declared_files", "errors", "headers", "lazy", "private_folder", "progress"),
+    *("_version", "optional", "registry", "renamed", "resources", "storage", "threads", "warned"),
     "display",  # cards and pictures, which know nothing of what they show
 }
 

@@ -18,7 +18,6 @@ import re
 import shutil
 import tempfile
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from pathlib import Path
 from bayesdp.errors import EngineFailed, InvalidInput, kind_of, quoted
 from bayesdp.private_folder import private_folder
 from bayesdp.resources import shipped
+from bayesdp.warned import warn_about
 
 MARKER = "complete.json"
 """Written last, with the sizes of all files: a folder of the cache that has these is complete."""
@@ -234,12 +234,13 @@ def _usable(cache: Path, name: str) -> Path:
 @functools.cache
 def _own_cache(instead_of: Path) -> Path:
     """Make a cache that is removed with this process, and warn once."""
-    warnings.warn(
+    warn_about(
         f"the folder of compiled Stan programs {str(instead_of)!r} can't be used, so programs are "
         "compiled anew in each session; set the environment variable BAYESDP_CACHE to a folder "
         "that can be read and written",
-        RuntimeWarning,
+        "stan-cache",
         stacklevel=2,
+        category=RuntimeWarning,
     )
     stack = contextlib.ExitStack()
     atexit.register(stack.close)

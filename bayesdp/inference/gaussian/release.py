@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -35,6 +34,7 @@ from bayesdp.inference.gaussian.pair_noise import pair_through_noise
 from bayesdp.inference.readers import instead
 from bayesdp.inference.several import Releases, releases_of
 from bayesdp.release import Part, Release
+from bayesdp.warned import warn_about
 
 Floats = NDArray[np.float64]
 
@@ -259,11 +259,11 @@ def told_shares(releases: Releases, mu: Floats, sd: float | Floats) -> dict[str,
     if not shares:
         return {}
     if max(shares) > _WARN_OUTSIDE:
-        warnings.warn(
+        warn_about(
             f"under this posterior {max(shares):.1%} of normal records would be beyond the public "
             "bounds, so the confidential ones, which aren't, weren't normal, and the model is "
             "doubtful; take bounds further apart in the next release",
-            UserWarning,
+            "bounds",
             stacklevel=5,
         )
     return {"expected_share_outside_bounds": repr(max(shares))}

@@ -15,7 +15,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -38,6 +37,7 @@ from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.several import Releases
 from bayesdp.inference.sizes import sizes_of_prior
 from bayesdp.release import Part, Release
+from bayesdp.warned import warn_about
 
 if TYPE_CHECKING:
     import arviz as az
@@ -170,11 +170,11 @@ class LogLinearModel(Model):
 
         setting: fits.Setting = run.read
         if setting.unseen:
-            warnings.warn(
+            warn_about(
                 f"the released marginals tell hardly anything of {', '.join(setting.unseen)}, "
                 "whose columns are in none of them together: their posterior is nearly their "
                 "prior. Leave them out of the formula, or release such a marginal",
-                UserWarning,
+                "unmeasured",
                 stacklevel=3,
             )
         thin = fits.check_thin(run.engine, run.options["thin"])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import warnings
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -35,6 +34,7 @@ from bayesdp.mechanisms.noise.reach import integers
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours, check_neighbours, check_public_n
 from bayesdp.privacy.profile import Profile, gaussian_divergence, smallest_satisfying
+from bayesdp.warned import warn_about
 
 _OPEN = 2**62  # steps to a bound that isn't there
 
@@ -117,12 +117,12 @@ class AdditiveNoise(Mechanism):
             step = check_granularity(self.granularity, scale, sensitivity)
             checked["granularity"] = step
             if step >= sensitivity:
-                warnings.warn(
+                warn_about(
                     f"granularity is {quoted(step)}, no finer than the sensitivity, "
                     f"{quoted(sensitivity)}: the statistic is rounded to multiples of it, so that "
                     "the last digit of a sum may move it by a whole step; take a finer one, or "
                     "none",
-                    UserWarning,
+                    "granularity",
                     stacklevel=3,
                 )
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +28,7 @@ from bayesdp.networks.offset import NO_OFFSET
 from bayesdp.networks.prior import NormalPrior
 from bayesdp.networks.randomness import Seed, generators
 from bayesdp.progress import bar
+from bayesdp.warned import warn_about
 
 _WEAK = NormalPrior()
 _LEVELS = 500  # beyond, far moves cost more than they bring
@@ -179,7 +179,7 @@ def sample_hidden(
         )
     problems = [*_collapses(kept.density[..., 0]), *problems]
     if problems:
-        warnings.warn(f"{UNRELIABLE}: {'; '.join(problems)}", UserWarning, stacklevel=2)
+        warn_about(f"{UNRELIABLE}: {'; '.join(problems)}", "network-fit", stacklevel=2)
     return HiddenDraws(
         terms=bound.names[:terms],
         theta=kept.draws,

@@ -18,6 +18,7 @@ from bayesdp.networks.normalizing_constant import log_constants
 from bayesdp.networks.prior import NormalPrior
 from bayesdp.networks.sensitivity import largest_changes
 from bayesdp.networks.simulation import default_steps, simulate
+from bayesdp.warned import warn_about
 
 Floats = NDArray[np.float64]
 _FORGETFUL = 10  # times what a simulation takes by default: it costs no privacy
@@ -66,11 +67,11 @@ def posterior_draws(
             network, draws=max(1000, draws), auxiliary=burn_in, seed=_seed()
         )
     if said:
-        warnings.warn(
+        warn_about(
             "the posterior that coefficients are drawn from wasn't sampled reliably: the model is "
             "degenerate, or burn_in is short; change a term (gwesp instead of triangle) or the "
             "prior",
-            UserWarning,
+            "synthesis",
             stacklevel=2,
         )
     kept = idata.posterior["theta"].to_numpy()
