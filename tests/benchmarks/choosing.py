@@ -455,9 +455,9 @@ def _graph(kind: str) -> Callable[[Any, float], Ends]:
             "noisy_degrees": lambda: S.NoisyDegreesSynthesizer(epsilon=epsilon),
             "noisy_statistics": lambda: S.NoisyStatisticsSynthesizer("edges", epsilon=epsilon),
         }[kind]()
-        engine = "exchange" if kind == "edge_flip" else "auto"
+        engine, draws = ("exchange", 300) if kind == "edge_flip" else ("auto", 1500)
         fit = bdp.models.ERGMModel("edges", prior=PRIOR).fit(
-            made.release(graph), draws=300, warmup=300, chains=2, seed=1, engine=engine
+            made.release(graph), draws=draws, warmup=300, chains=2, seed=1, engine=engine
         )
         return _middle(fit, "theta", 0)
 
