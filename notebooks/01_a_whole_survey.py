@@ -13,6 +13,8 @@
 # %% [markdown]
 # # A whole survey
 #
+# This page is for whoever holds a table of many columns to publish, or has been given one.
+#
 # A survey is rarely one question. Whoever holds its records wants to publish the table, and whoever
 # reads it wants to run analyses that nobody thought of when it was published. This page does both,
 # from the codebook to a regression: the **curator** releases noisy counts of pairs of columns,
@@ -389,3 +391,6 @@ print(f"{page}: {page.stat().st_size:,} bytes")
 # * One release of well-chosen marginals answers many questions. Ask the posterior, not a copy.
 # * Say which truth you want: the population's, or that of the records.
 # * What wasn't measured rests on a model. Measure what the main conclusion hangs on.
+#
+# Read on: [Which mechanism, which model?](choosing.md) has the widths of single questions, and
+# [What goes wrong](what_goes_wrong.md) what each warning of a fit means.

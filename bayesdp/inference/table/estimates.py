@@ -154,7 +154,7 @@ def _ends(draws: NDArray[np.float64], tail: float) -> list[NDArray[np.float64]]:
     return ends
 
 
-def named(column: str, label: Any) -> str:
+def cell_name(column: str, label: Any) -> str:
     """Name of a column's cell: smokes[True], or age[18, 30) for an interval."""
     text = str(label)
     return f"{column}{text}" if text.startswith("[") else f"{column}[{text}]"

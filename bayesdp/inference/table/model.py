@@ -38,7 +38,7 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Option, Run
 from bayesdp.inference.readers import instead
 from bayesdp.inference.several import Releases, releases_of
-from bayesdp.inference.table.estimates import named
+from bayesdp.inference.table.estimates import cell_name
 from bayesdp.release import Part
 from bayesdp.schema.files import text_of
 
@@ -195,7 +195,9 @@ class TableModel(Model):
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
         """Dimensions: shares by level, counts by cell, and concentrations by column."""
         columns = self.schema_of(run.release).columns
-        labels = [[named(name, label) for label in each.names] for name, each in columns.items()]
+        labels = [
+            [cell_name(name, label) for label in each.names] for name, each in columns.items()
+        ]
         pooled = [
             [each[c] for c in np.unique(run.read.pools_of(k), return_index=True)[1]]
             for k, each in enumerate(labels)

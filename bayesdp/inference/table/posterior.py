@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import tomllib
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,11 +18,12 @@ from bayesdp.display.words import count_of, listed
 from bayesdp.engines.draws import import_arviz
 from bayesdp.engines.latent_records import ABSENT
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.inference.table.estimates import Estimates, named
+from bayesdp.inference.table.estimates import Estimates, cell_name
 from bayesdp.inference.table.regression import FAMILIES, coefficients, prepared
 from bayesdp.schema.files import text_of
 from bayesdp.schema.formulas import columns_of
 from bayesdp.schema.schema import Schema
+from bayesdp.warned import warn_about
 
 if TYPE_CHECKING:
     import arviz as az
@@ -118,7 +118,9 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             there = records[..., k] != ABSENT
             runs = np.searchsorted(firsts, records[..., k], side="right") - 1
             records[..., k] = np.where(there, runs, ABSENT)
-        labels = [named(name, one) for name, each in schema.columns.items() for one in each.names]
+        labels = [
+            cell_name(name, one) for name, each in schema.columns.items() for one in each.names
+        ]
         made = {"share": ((*share.dims[:2], "level"), np.concatenate(parts, axis=-1))}
         posterior = self.posterior.drop_vars(["share", "level"]).assign(made)
         groups = {name: self[name] for name in self.groups() if name != _GROUP}
@@ -353,22 +355,22 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         both = np.isnan(np.concatenate([estimates.draws, estimates.naive]))
         if both.any():
             vague = [str(name) for name in estimates.names[both.any(axis=0)]]
-            warnings.warn(
+            warn_about(
                 f"{both.any(axis=1).sum()} of {len(both)} regressions leave coefficients open, as "
                 "where a label has no records or a column is constant: "
                 f"{', '.join(vague[:5])}{' and others' if len(vague) > 5 else ''}. They may have "
                 "any value there, so that an interval may have no end: merge such labels, or leave "
                 "them out",
-                UserWarning,
+                "no-estimate",
                 stacklevel=2,
             )
         if odd[0]:
-            warnings.warn(
+            warn_about(
                 f"{odd[0]} of {len(estimates.draws) + len(estimates.naive)} regressions have no "
                 "finite estimate, as where a rare label has one outcome alone. Their large "
                 "coefficients are kept, so that an interval may have no end: merge such labels, or "
                 "leave them out",
-                UserWarning,
+                "no-estimate",
                 stacklevel=2,
             )
         return estimates
@@ -446,12 +448,12 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         rhat = np.sqrt(1 - 1 / sizes.min() + between[moving] / within[moving])
         apart = rhat > _APART + 2 / sizes.min()
         if np.any(apart):
-            warnings.warn(
+            warn_about(
                 f"the chains differ in {np.count_nonzero(apart)} of {draws.shape[1]} numbers "
                 f"(R-hat up to {rhat.max():.2f}): what no released marginal has rests on the "
                 "latent classes, and these on where a chain began. Intervals are rough: release "
                 "these columns together (marginals), or fit with more draws",
-                UserWarning,
+                "chains-differ",
                 stacklevel=4,
             )
 
@@ -473,11 +475,11 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         together = [set(part) for part in self.measured]
         alone = [name for name in names if not any(name in part for part in together)]
         if alone:
-            warnings.warn(
+            warn_about(
                 f"no released marginal has {', '.join(alone[:5])}"
                 f"{' and others' if len(alone) > 5 else ''}: what is said of it is the prior "
                 "alone; release it (marginals)",
-                UserWarning,
+                "no-marginal",
                 stacklevel=3,
             )
         pairs = [
@@ -487,11 +489,11 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             if not any({a, b} <= part for part in together)
         ]
         if pairs:
-            warnings.warn(
+            warn_about(
                 f"no released marginal has {', '.join(pairs[:5])} together"
                 f"{' and others' if len(pairs) > 5 else ''}: how they are related rests on the "
                 "latent class model alone; release them together (workload)",
-                UserWarning,
+                "no-marginal",
                 stacklevel=3,
             )
 
