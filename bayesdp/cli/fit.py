@@ -106,7 +106,7 @@ def fit(
     if as_json:
         print_json({"posterior": str(out), **summary_of(idata), "next": line})
         return
-    print_summary(idata)
+    print_summary(getattr(idata, "pooled", idata))  # a grid's cells would fill a screen
     typer.echo(
         f"posterior written to {out} (engine {idata.attrs['engine']}: "
         f"{idata.attrs['engine_reason']})"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -19,6 +17,7 @@ from bayesdp.errors import EngineFailed
 from bayesdp.kernels.table.records import draw_spread, sweep
 from bayesdp.kernels.table.state import CHUNK, Layout, State
 from bayesdp.progress import Step, bar
+from bayesdp.threads import Halting, in_threads
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -205,11 +204,11 @@ def sample(
     if problem.rake:
         raking = raking_of(problem.levels, problem.noisy, problem.n, problem.pool)
     kept = {round(t) for t in np.linspace(draws, 0, min(tables, draws), endpoint=False)}
-    pool = ThreadPoolExecutor(min(chains, os.cpu_count() or 1))
     steps = chains * (warmup + draws * thin)
-    with threadpool_limits(1), bar(progress, steps) as step, pool:  # BLAS: a chain has a core
-        given = (raking, warmup, draws, thin, kept, step)
-        run = list(pool.map(lambda seed: _chain(problem, layout, seed, *given), children))
+    with threadpool_limits(1), bar(progress, steps) as step:  # BLAS: a chain has a core
+        halting = Halting(step)
+        given = (raking, warmup, draws, thin, kept, halting)
+        run = in_threads(lambda seed: _chain(problem, layout, seed, *given), children, halting)
     longest = max(len(table.records) for each, _ in run for table in each)
     shape = (chains, len(kept), longest, len(problem.levels))
     records = np.full(shape, ABSENT, dtype=np.uint16)
