@@ -377,6 +377,11 @@ class NoisyTableMechanism(Mechanism):
             "data; which marginals a later round has, from nothing of the data but what earlier "
             "rounds released."
         ]
+        if self.pools:
+            notes.append(
+                "The pools of cells were chosen without the data, or from nothing of them but what "
+                "had been released before."
+            )
         unit = self.schema.unit
         if isinstance(unit, Person):
             notes.append(
