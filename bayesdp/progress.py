@@ -33,11 +33,8 @@ def wanted(progress: bool | None) -> bool:
 
 def in_notebook() -> bool:
     """Return True in the kernel of a notebook, such as Jupyter's and VS Code's."""
-    if "IPython" not in sys.modules:
-        return False
-    from IPython import get_ipython
-
-    return hasattr(get_ipython(), "kernel")
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", None)  # there if we are in one
+    return shell is not None and hasattr(shell(), "kernel")
 
 
 @contextmanager

@@ -22,8 +22,8 @@ EXTRAS = {
     "studies": ["dask", "distributed"],
 }
 """The modules that each brings."""
-BROUGHT = {"llvmlite", "packaging", "pytensor", "xarray"}
-"""By those that are declared: numba, PyMC, ArviZ."""
+BROUGHT = {"llvmlite", "packaging", "pytensor", "xarray", "IPython"}
+"""By those that are declared: numba, PyMC, ArviZ; and by the notebook that the code runs in."""
 
 BLOCK = """
 import importlib.machinery, importlib.metadata, sys

@@ -205,6 +205,7 @@ def test_a_thread_that_fails_ends_the_others():
 @pytest.mark.filterwarnings("ignore:the chains of this fit", "ignore:.*were empty or complete")
 def test_an_interrupted_fit_ends_soon_and_leaves_nothing(at_once, monkeypatch):
     before = graph_fit(progress=False)
+    threads = set(threading.enumerate())
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
     began, handlers = time.monotonic(), signal.getsignal(signal.SIGINT)
@@ -214,8 +215,10 @@ def test_an_interrupted_fit_ends_soon_and_leaves_nothing(at_once, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         graph_fit(draws=10**6, progress=None)
     assert time.monotonic() - began < 60  # of half an hour
-    assert not [t for t in threading.enumerate() if t.name.startswith("ThreadPool")]
-    assert not any(isinstance(t, threading.Timer) and t is not timer for t in threading.enumerate())
+    timer.join()
+    more = set(threading.enumerate()) - threads  # those that other tests left
+    assert not [t for t in more if t.name.startswith("ThreadPool")]
+    assert not any(isinstance(t, threading.Timer) for t in more)
     assert "sampling" in terminal.getvalue()
     assert terminal.getvalue().endswith("\x1b[?25h")  # the cursor is shown again
     assert signal.getsignal(signal.SIGINT) is handlers

@@ -67,8 +67,7 @@ def main() -> None:
         if message:
             typer.secho(f"error: {message}", fg=typer.colors.RED, err=True)
         sys.exit(2)
-    if isinstance(status, int) and status:
-        sys.exit(status)
+    sys.exit(status if isinstance(status, int) else 0)
 
 
 def _usage(error: Any) -> str:
