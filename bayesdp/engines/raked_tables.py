@@ -126,6 +126,11 @@ Pool = Mapping[int, Integers]
 """The pool of each level of the columns whose levels are pooled."""
 
 
+def firsts_of(pool: NDArray[Any]) -> Integers:
+    """The first level of each pool, from the pool of each level, which rises with the level."""
+    return np.unique(pool, return_index=True)[1].astype(np.int64)
+
+
 def raking_of(
     levels: Sequence[int], noisy: Sequence[Noisy], n: int | None, pool: Pool | None = None
 ) -> Raking:
@@ -142,7 +147,7 @@ def raking_of(
         The pool of each level, where marginals of several columns count pools; a run is of these.
     """
     pools = dict(pool or {})
-    own = {j: np.unique(one, return_index=True)[1].astype(np.int64) for j, one in pools.items()}
+    own = {j: firsts_of(one) for j, one in pools.items()}
     wide = [
         _firsts(j, own[j].size if j in own else size, _by_pool(noisy, own))
         for j, size in enumerate(levels)
@@ -236,7 +241,7 @@ def _firsts(column: int, levels: int, noisy: Sequence[Noisy]) -> Integers:
         if column in one.columns:
             seen += np.maximum(one.margin(column), 0) / one.variance
     middles = (np.cumsum(seen) - seen / 2) / seen.sum()
-    return np.unique(np.floor(middles * _RUNS), return_index=True)[1].astype(np.int64)
+    return firsts_of(np.floor(middles * _RUNS))
 
 
 def _off(slope: Floats, variances: Floats) -> float:

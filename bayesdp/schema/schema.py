@@ -407,8 +407,10 @@ class Schema:
     def on_grid(self) -> Schema:
         """The schema with a grid's cells for columns whose cut points are to be chosen privately.
 
-        A grid is public, as the column's bounds are.
+        A grid is public, as the column's bounds are. Without one it is the schema itself.
         """
+        if not private_bins(self.columns):
+            return self
         return replace(
             self,
             columns={

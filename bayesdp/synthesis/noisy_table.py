@@ -403,9 +403,9 @@ class TableSynthesizer(RecordSynthesizer):
         self, released: Sequence[tuple[NDArray[Any], float]] | None = None
     ) -> tuple[Pools, ...]:
         """Pools by the grids' counts and noise; of as many cells each before these are released."""
-        made = []
+        made, columns = [], self._schema.on_grid.columns
         for place, (name, bins) in enumerate(self._private.items()):
-            column = self._schema.on_grid.columns[name]
+            column = columns[name]
             counts, noise = released[place] if released else (np.zeros(column.cells), 1.0)
             missing = (column.size,) if column.missing else ()
             own = counts[: column.size].copy()

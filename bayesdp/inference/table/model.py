@@ -33,7 +33,7 @@ from bayesdp.core.views import MeasuredTableView, View, view_of
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.latent_classes import Noisy
 from bayesdp.engines.latent_records import ABSENT, Problem, Tables, cells_of, sample, watched
-from bayesdp.engines.raked_tables import beside_noise, unfinished
+from bayesdp.engines.raked_tables import beside_noise, firsts_of, unfinished
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Option, Run
 from bayesdp.inference.readers import instead
@@ -199,8 +199,7 @@ class TableModel(Model):
             [cell_name(name, label) for label in each.names] for name, each in columns.items()
         ]
         pooled = [
-            [each[c] for c in np.unique(run.read.pools_of(k), return_index=True)[1]]
-            for k, each in enumerate(labels)
+            [each[c] for c in firsts_of(run.read.pools_of(k))] for k, each in enumerate(labels)
         ]
         ends = np.cumsum([one.counts.size for one in run.read.noisy])
         cells = []
@@ -227,10 +226,7 @@ class TableModel(Model):
         """The number of classes, the schema and the measured marginals."""
         schema = self.schema_of(run.release)
         names = list(schema.columns)
-        pool = {
-            names[k]: np.unique(each, return_index=True)[1].tolist()
-            for k, each in run.read.pool.items()
-        }
+        pool = {names[k]: firsts_of(each).tolist() for k, each in run.read.pool.items()}
         measured = dict.fromkeys(tuple(names[k] for k in one.columns) for one in run.read.noisy)
         return {
             "classes": json.dumps(run.read.classes),

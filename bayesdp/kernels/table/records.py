@@ -47,8 +47,6 @@ from bayesdp.kernels.table.state import (
 )
 
 Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
 
 _LEAST = 1e-200
 """Sum of weights at which factors are computed anew."""
