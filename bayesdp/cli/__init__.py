@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Annotated, Any
 
 import typer
@@ -27,6 +28,7 @@ from bayesdp.cli import (
     study,
     synthesize,
 )
+from bayesdp.cli.fields import ANY_OPTION
 from bayesdp.errors import BayesDPError
 
 app = typer.Typer(
@@ -36,9 +38,8 @@ app = typer.Typer(
 )
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(schema.app, name="schema")
-app.command(
-    cls=synthesize.Completed, add_help_option=False, context_settings=synthesize.ANY_OPTION
-)(synthesize.synthesize)
+for module, command in ((synthesize, synthesize.synthesize), (fit, fit.fit)):
+    app.command(cls=module.Completed, add_help_option=False, context_settings=ANY_OPTION)(command)
 app.command()(init.init)
 app.command()(catalogue.synthesizers)
 app.command()(catalogue.models)
@@ -47,7 +48,6 @@ app.command()(errata.errata)
 app.command()(plan.plan)
 app.command()(study.study)
 app.command()(inspect.inspect)
-app.command()(fit.fit)
 app.command()(estimate.estimate)
 app.command()(report.report)
 app.command()(explore.explore)
@@ -57,7 +57,8 @@ app.command()(doctor.doctor)
 
 
 def main() -> None:
-    """Run the command line; an error prints its message in one line and exits with status 2."""
+    """Run the command line; warnings and errors print in a line, and an error exits with 2."""
+    warnings.showwarning = _print_warning
     try:
         status = app(prog_name="bayesdp", standalone_mode=False)
     except typer.Abort:
@@ -68,6 +69,11 @@ def main() -> None:
             typer.secho(f"error: {message}", fg=typer.colors.RED, err=True)
         sys.exit(2)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _print_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Print a warning's message alone: which line of code gave it tells a reader nothing."""
+    typer.secho(f"warning: {message}", fg=typer.colors.YELLOW, err=True)
 
 
 def _usage(error: Any) -> str:

@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -15,6 +15,10 @@ import typer
 from bayesdp.cli import options
 from bayesdp.errors import InvalidInput, quoted
 
+ANY_OPTION = {"ignore_unknown_options": True, "allow_extra_args": True}
+"""Settings of a command that is made for what is typed."""
+REQUIRED = "required"
+"""What stands in place of a default where a field has none."""
 _SENTENCE = re.compile(r"(.+?\.)(\s|$)")
 
 
@@ -29,6 +33,11 @@ class Field:
     """Its type, as documented."""
     line: str
     default: str
+
+    @property
+    def needed(self) -> bool:
+        """True if it has no default."""
+        return self.default == REQUIRED
 
     @property
     def option(self) -> str:
@@ -74,7 +83,7 @@ def fields_of(cls: Any, more: Sequence[str] = ()) -> list[Field]:
         if field.init:
             given = field.default, field.default_factory
             needed = given == (dataclasses.MISSING, dataclasses.MISSING)
-            default = "required" if needed else f"default: {_shown(field)}"
+            default = REQUIRED if needed else f"default: {_shown(field)}"
             made.append((field.name, str(field.type), default))
     made += [(name, "float | None", "default: its own") for name in more]
     return [Field(name, kind, *said.get(name, ("", "")), default) for name, kind, default in made]
@@ -129,11 +138,68 @@ def parsed(text: str) -> Any:
     return [parsed(part.strip()) for part in text.split(",")] if "," in text else text
 
 
-def check_options(args: Sequence[str], known: Sequence[str], what: str) -> None:
-    """Raise InvalidInput if an option isn't among the known ones; the message has them all."""
-    for name in (arg.partition("=")[0] for arg in args if arg.startswith("--") and arg != "--"):
-        if name not in known:
-            raise InvalidInput(f"{name}: {what} has no such option; it has {', '.join(known)}")
+def command_with_fields(
+    common: Any, cls: Any, fields: Sequence[Field], line: str, run: Callable[..., None]
+) -> Any:
+    """Make a command of a function's options and of a class's fields.
+
+    Parameters
+    ----------
+    common : callable
+        Its parameters are the options that don't depend on the class; a field of the same name
+        isn't offered again.
+    cls : type
+    fields : sequence of Field
+    line : str
+        The help of the command.
+    run : callable
+        Called with the fields that were typed, by name, and with all other options by keywords.
+    """
+    usual = inspect.signature(common, eval_str=True).parameters
+    offered = [field for field in fields if field.name not in usual]
+
+    def command(**given: Any) -> None:
+        values = {each.name: each.value(given.pop(each.name)) for each in offered}
+        run({name: value for name, value in values.items() if value is not None}, **given)
+
+    panel = f"Fields of {getattr(cls, '__name__', None)}"
+    own = [field.parameter(panel) for field in offered]
+    made: Any = command
+    made.__signature__ = inspect.Signature([*usual.values(), *own])
+    made.__annotations__ = {}
+    app = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    app.command(help=line)(made)
+    return typer.main.get_command(app)
+
+
+def run_command(command: Any, context: typer.Context, name: str) -> None:
+    """Run a command that was made for what is typed, by its name in an error."""
+    known = [option for each in command.params for option in (*each.opts, *each.secondary_opts)]
+    known = [option for option in (*known, "--help") if option.startswith("--")]
+    for typed in (arg.partition("=")[0] for arg in context.args):
+        if typed.startswith("--") and typed != "--" and typed not in known:
+            raise InvalidInput(f"{typed}: `{name}` has no such option; it has {', '.join(known)}")
+    status = command.main(context.args, prog_name=context.command_path, standalone_mode=False)
+    if isinstance(status, int) and status:  # as 130 of an interrupt
+        raise typer.Exit(status)
+
+
+def given_options(args: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each option that is typed, with the text that follows it; those of --set too."""
+    for k, arg in enumerate(args):
+        name, equals, text = arg.partition("=")
+        text = text if equals else (args[k + 1] if k + 1 < len(args) else "")
+        yield name, text
+        if name == "--set":
+            yield f"--{text.partition('=')[0].strip()}", text
+
+
+def once(declared: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """Return what is declared and more; InvalidInput if a name is given twice."""
+    for name in more:
+        if name in declared:
+            raise InvalidInput(f"{name} is given twice; give it once")
+    return declared | more
 
 
 def _toml(text: str) -> Any:

@@ -1,9 +1,14 @@
-"""Command `bayesdp fit`: draws from the posterior. Heavy imports wait until it runs."""
+"""Command `bayesdp fit`: draws from the posterior, by any model.
+
+Its options are those below and the fields of the model, which is typed or read off the release, so
+that the command is made then. Heavy imports wait until it runs.
+"""
 
 from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,15 +16,49 @@ import typer
 
 from bayesdp.cli import options
 from bayesdp.cli.analyses import run_analysis
-from bayesdp.cli.completion import model_names
+from bayesdp.cli.completion import command_with_more_options, model_names
+from bayesdp.cli.fields import (
+    command_with_fields,
+    fields_of,
+    first_line,
+    given_options,
+    once,
+    run_command,
+)
 from bayesdp.cli.options import Force, Json
 from bayesdp.cli.posteriors import print_summary, summary_of
 from bayesdp.cli.printed import print_json, print_next
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.readers import MODELS, family_of
 
+_USUAL = "binomial"
+"""The family whose refusal says which models read a release, where none here does."""
 
-def fit(
+
+def fit(context: typer.Context) -> None:
+    """Draw from the posterior given a release, or run a whole analysis."""
+    command, name = _command(context.args)
+    run_command(command, context, name)
+
+
+def _command(args: Sequence[str]) -> tuple[Any, str]:
+    """The command with the options of the model that is typed, or reads the release; its name."""
+    line = "Draw from the posterior given a release, or run a whole analysis."
+    family = dict(given_options(args)).get("--family") or _family_of_release(args)
+    if family is None:  # an analysis, which declares its model, or nothing as yet
+        return command_with_fields(_options, None, (), line, _run), "bayesdp fit"
+    from bayesdp.evaluation.declarations import model_named
+
+    cls = model_named(family)
+    line = f"{line} By `{family}`: {first_line(cls)}"
+    name = f"bayesdp fit --family {family}"
+    return command_with_fields(_options, cls, fields_of(cls), line, _run), name
+
+
+Completed = command_with_more_options(lambda args: _command(args)[0])
+
+
+def _options(
     target: Annotated[
         str,
         typer.Argument(help="A release folder, a TOML file, or the name of a shipped analysis."),
@@ -33,8 +72,8 @@ def fit(
     family: Annotated[
         str | None,
         typer.Option(
-            help=f"Model family: {', '.join(MODELS)}; default: the only one that reads the "
-            "release, else binomial.",
+            help=f"Model family: {', '.join(MODELS)}; default: the one that reads the release "
+            "and needs the least beside it. Its fields are options too: --family NAME --help.",
             autocompletion=model_names,
         ),
     ] = None,
@@ -47,7 +86,7 @@ def fit(
     ] = None,
     parameters: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Another parameter of the model, as TOML: 'sd = 1.5'."),
+        typer.Option("--set", help="A field of the model, as TOML: 'prior.sd = 1.5'."),
     ] = None,
     engine: Annotated[
         str | None,
@@ -71,15 +110,21 @@ def fit(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Draw from the posterior given a release, or run a whole analysis."""
-    given: dict[str, Any] = {"engine": engine, "draws": draws, "chains": chains}
-    given |= {"warmup": warmup, "seed": seed, **options.parameters(settings or [], "setting")}
-    sampling = {name: value for name, value in given.items() if value is not None}
+    """Options that don't depend on the model."""
+
+
+def _run(typed: dict[str, Any], **given: Any) -> None:
+    """Fit the model with the fields that are typed, or run the analysis."""
+    target, out, force, as_json = (given[name] for name in ("target", "out", "force", "as_json"))
+    sampling = {name: given[name] for name in ("engine", "draws", "chains", "warmup", "seed")}
+    sampling |= options.parameters(given["settings"] or [], "setting")
+    sampling = {name: value for name, value in sampling.items() if value is not None}
+    declared = _declared(typed, given)
     if _is_analysis(target):
-        if (family, prior, n, parameters) != (None, None, None, None):
+        if declared or given["family"]:
             raise InvalidInput(
-                f"{quoted(target)} is an analysis, which declares its model: family, prior, n and "
-                "set are for a release folder; leave them out"
+                f"{quoted(target)} is an analysis, which declares its model: family, prior, n, set "
+                "and a model's fields are for a release folder; leave them out"
             )
         run_analysis(target, out or Path(Path(target).stem), force, sampling, as_json=as_json)
         return
@@ -90,14 +135,10 @@ def fit(
 
     out = out or Path("posterior.nc")
     check_file(out, force=force)  # before the fit, which may take long
-    declared = options.parameters(parameters or [])
-    if prior is not None:
-        declared["prior"] = options.numbers("prior", prior)
-    if n is not None:
-        declared["n"] = options.sizes(n)
     release = Release.load(target)
-    own = family_of(release.parts[0].mechanism)
-    model = model_of(family or own or "binomial", declared)
+    family = given["family"] or family_of(release.parts[0].mechanism) or _USUAL
+    _check_complete(family, declared)
+    model = model_of(family, declared)
     arguments = checked_fit(model, {"progress": sys.stderr.isatty(), **sampling})
     idata = model.fit(release, **arguments)
     with whole_file(out) as work:
@@ -112,6 +153,35 @@ def fit(
         f"{idata.attrs['engine_reason']})"
     )
     print_next(line)
+
+
+def _declared(typed: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The model's fields: those that are typed, by options of their own, by --set, --prior, --n."""
+    declared = once(typed, options.parameters(given["parameters"] or []))
+    if given["prior"] is not None:
+        declared = once(declared, {"prior": options.numbers("prior", given["prior"])})
+    if given["n"] is not None:
+        declared = once(declared, {"n": options.sizes(given["n"])})
+    return declared
+
+
+def _check_complete(family: str, declared: dict[str, Any]) -> None:
+    """Raise InvalidInput, which names the option, if a field that the model needs isn't there."""
+    for field in fields_of(MODELS.find(family, InvalidInput)):
+        if field.needed and field.name not in declared:
+            raise InvalidInput(
+                f"{field.option} is missing, which the model {family} needs. {field.line}"
+            )
+
+
+def _family_of_release(args: Sequence[str]) -> str | None:
+    """Family of the model that reads the release folder among the words, if there is one."""
+    from bayesdp.release import MANIFEST, Release
+
+    words = [word for word in args if (Path(word) / MANIFEST).is_file()]
+    if not words:
+        return None
+    return family_of(Release.load(words[0]).parts[0].mechanism) or _USUAL
 
 
 def _is_analysis(target: str) -> bool:

@@ -25,6 +25,7 @@ def inspect(
     as_json: Json = False,
 ) -> None:
     """Show what was released, by which law and with which promise, and which models read it."""
+    from bayesdp.inference.readers import families_of
     from bayesdp.release import MANIFEST, Release
 
     loaded = Release.load(release)
@@ -81,34 +82,20 @@ def _short(value: Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... (whole with --json)"
 
 
-def families_of(mechanism: Any) -> list[str]:
-    """Families of the models that read a mechanism's releases."""
-    from bayesdp.inference.readers import MODELS
-
-    return [family for family, model in MODELS.items() if model.reads(mechanism)]
-
-
 def fit_line(release: Release, folder: Path) -> str | None:
-    """The command that fits a release, with `...` for what the analyst has to say; or None.
-
-    Of several families, the first that needs nothing but the release.
-    """
+    """The command that fits a release, with `...` for what the analyst has to say; or None."""
     from bayesdp.cli.fields import fields_of
-    from bayesdp.inference.readers import MODELS
+    from bayesdp.inference.readers import MODELS, family_of
 
     mechanism = release.parts[0].mechanism
-    families = families_of(mechanism)
-    if not families:
+    family = family_of(mechanism)
+    if family is None:
         return None
-
-    def needed(family: str) -> list[str]:
-        return [each.name for each in fields_of(MODELS[family]) if each.default == "required"]
-
-    family = min(families, key=lambda one: len(needed(one)))
-    words = ["bayesdp", "fit", shlex.quote(str(folder)), "--family", family]
-    for name in needed(family):
-        words.append("--prior ..." if name == "prior" else f"--set '{name} = ...'")
-    has_n = any(each.name == "n" for each in fields_of(MODELS[family]))
-    if mechanism.n is None and has_n:
+    words, fields = (
+        ["bayesdp", "fit", shlex.quote(str(folder)), "--family", family],
+        fields_of(MODELS[family]),
+    )
+    words += [f"{each.option} ..." for each in fields if each.needed]
+    if mechanism.n is None and any(each.name == "n" for each in fields):
         words.append("--n SMALLEST:LARGEST")
     return " ".join([*words, "--out posterior.nc"])

@@ -136,7 +136,7 @@ def _faults(schema: Schema, data: Path) -> Iterator[str]:
                 found[ids[0]] = f"column {quoted(ids[0])} {said}"
             found |= _unfit(whole, batch[list(whole.columns)], found)
     except InvalidInput:  # of Arrow's, that a file can't be read with these types
-        found = dict(_unreadable(data, types)) or found
+        found = dict(_unreadable(data, types, whole)) or found
         if not found:
             raise
     yield from found.values()
@@ -158,7 +158,7 @@ def _unfit(schema: Schema, batch: pd.DataFrame, known: Mapping[str, str]) -> dic
     return found
 
 
-def _unreadable(data: Path, types: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _unreadable(data: Path, types: Mapping[str, str], schema: Schema) -> Iterator[tuple[str, str]]:
     """Yield the columns that can't be read with their types."""
     from bayesdp.synthesis.scan import scan
 
@@ -168,4 +168,5 @@ def _unreadable(data: Path, types: Mapping[str, str]) -> Iterator[tuple[str, str
                 pass
         except InvalidInput:
             said = {"double": "a number", "bool": "a boolean"}.get(kind, "a text in UTF-8")
-            yield name, f"column {quoted(name)} has values that aren't {said}"
+            way = f"; {schema.columns[name].way_out}" if name in schema.columns else ""
+            yield name, f"column {quoted(name)} has values that aren't {said}{way}"

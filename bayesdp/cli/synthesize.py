@@ -19,7 +19,15 @@ import typer
 from bayesdp.cli import options
 from bayesdp.cli.completion import command_with_more_options, synthesizer_names
 from bayesdp.cli.config import Config, load_config
-from bayesdp.cli.fields import Field, check_options, fields_of, first_line
+from bayesdp.cli.fields import (
+    Field,
+    command_with_fields,
+    fields_of,
+    first_line,
+    given_options,
+    once,
+    run_command,
+)
 from bayesdp.cli.inspect import fit_line
 from bayesdp.cli.ledger import cost_text, open_account
 from bayesdp.cli.printed import print_json, print_next, promise_of
@@ -37,40 +45,24 @@ HIDING_N = ("--confidential-n", "--no-public-n", "--public_n")
 OF_SCHEMA = "table"
 """The synthesizer that an option --schema asks for."""
 _MOST_EPSILON = 10.0
-ANY_OPTION = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
 def synthesize(context: typer.Context) -> None:
     """Release private copies of data, and what they promise, by any synthesizer."""
     command, name = _command(context.args)
-    known = [option for each in command.params for option in (*each.opts, *each.secondary_opts)]
-    known = [option for option in (*known, "--help") if option.startswith("--")]
-    check_options(context.args, known, f"`bayesdp synthesize --synthesizer {name}`")
-    status = command.main(context.args, prog_name=context.command_path, standalone_mode=False)
-    if isinstance(status, int) and status:  # as 130 of an interrupt
-        raise typer.Exit(status)
+    run_command(command, context, f"bayesdp synthesize --synthesizer {name}")
 
 
 def _command(args: Sequence[str]) -> tuple[Any, str]:
     """The command with the options of the synthesizer that is typed, and its name."""
     config, why = _chosen(args)
-    name = config.name
-    cls, fields = _declared(name)
-    common = inspect.signature(_options, eval_str=True).parameters
-    offered = [field for field in fields if field.name not in common]
+    cls, fields = _declared(config.name)
 
-    def run(**given: Any) -> None:
-        declared = {each.name: each.value(given.pop(each.name)) for each in offered}
-        typed = {key: value for key, value in declared.items() if value is not None}
+    def run(typed: dict[str, Any], **given: Any) -> None:
         _run(config, cls, typed, given, why)
 
-    own = [field.parameter(f"Fields of {cls.__name__}") for field in offered]
-    made: Any = run
-    made.__signature__ = inspect.Signature([*common.values(), *own])
-    made.__annotations__ = {}
-    app = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    app.command(help=f"Release private copies of data, by `{name}`: {first_line(cls)}")(made)
-    return typer.main.get_command(app), name
+    line = f"Release private copies of data, by `{config.name}`: {first_line(cls)}"
+    return command_with_fields(_options, cls, fields, line, run), config.name
 
 
 Completed = command_with_more_options(lambda args: _command(args)[0])
@@ -161,7 +153,7 @@ def _options(
 
 def _chosen(args: Sequence[str]) -> tuple[Config, str]:
     """The synthesizer, which says what other options there are, and why it was chosen."""
-    given = dict(_given(args))
+    given = dict(given_options(args))
     named = given.get("--synthesizer")
     if "--config" in given:
         config = load_config(Path(given["--config"]))
@@ -185,16 +177,6 @@ def _chosen(args: Sequence[str]) -> tuple[Config, str]:
         "as no other with a pure epsilon that `bayesdp plan` compares gives a shorter interval; "
         f"for the synthetic copies of Charest (2010): --synthesizer {OF_COPIES}"
     )
-
-
-def _given(args: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield each option that is given, with the text that follows it; those of --set too."""
-    for k, arg in enumerate(args):
-        name, equals, text = arg.partition("=")
-        text = text if equals else (args[k + 1] if k + 1 < len(args) else "")
-        yield name, text
-        if name == "--set":
-            yield f"--{text.partition('=')[0].strip()}", text
 
 
 def _declared(name: str) -> tuple[Any, list[Field]]:
@@ -224,9 +206,9 @@ def _run(
             "all-groups publishes the labels that occur in --by; it goes with neither --groups nor "
             "--confidential-n"
         )
-    declared |= _once(declared, options.parameters(given["parameters"] or []))
+    declared = once(declared, options.parameters(given["parameters"] or []))
     if given["confidential_n"]:
-        declared |= _once(declared, {"public_n": False})
+        declared = once(declared, {"public_n": False})
     declared = config.fields | declared
     if cls.named and not any(given[key] or config.data.get(key) for key in ("column", "columns")):
         given["columns"] = release_of(name, declared)[0].columns
@@ -331,10 +313,3 @@ def said_of_data() -> dict[str, str]:
     """The help of each option that doesn't depend on the synthesizer, by its name."""
     common = inspect.signature(_options, eval_str=True).parameters.values()
     return {each.name: get_args(each.annotation)[1].help for each in common}
-
-
-def _once(declared: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-    for name in more:
-        if name in declared:
-            raise InvalidInput(f"{name} is given twice; give it once")
-    return more

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from bayesdp.registry import Registry
@@ -38,10 +39,23 @@ def models_of(mechanism: Any) -> tuple[str, ...]:
     return tuple(model.__name__ for model in MODELS.values() if model.reads(mechanism))
 
 
+def families_of(mechanism: Any) -> list[str]:
+    """Families of the models that read this mechanism's releases."""
+    return [family for family, model in MODELS.items() if model.reads(mechanism)]
+
+
 def family_of(mechanism: Any) -> str | None:
-    """Family of the only model that reads this mechanism's releases; None if none or several do."""
-    families = [family for family, model in MODELS.items() if model.reads(mechanism)]
-    return families[0] if len(families) == 1 else None
+    """Family of the model that reads this mechanism's releases and needs the least beside them.
+
+    Of several that need as few fields, the first in alphabetical order; None if none reads them.
+    """
+
+    def needed(family: str) -> int:
+        fields = dataclasses.fields(MODELS[family])
+        empty = dataclasses.MISSING
+        return sum(each.default is empty and each.default_factory is empty for each in fields)
+
+    return min(families_of(mechanism), key=needed, default=None)
 
 
 def models_with(*methods: str) -> tuple[str, ...]:

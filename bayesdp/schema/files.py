@@ -81,7 +81,7 @@ _INTRODUCTION = """\
 #     other = "south"                  values outside the labels are moved here; else refused
 #     hierarchy = { mainland = ["north", "south"] }
 #   type = "ordered"                   labels = ["none", "school", "college"], in their order
-#   type = "boolean"
+#   type = "boolean"                   labels = ["no", "yes"], for false and true, if need be
 #   type = "integer"                   bounds = [18, 90]
 #     bins = [18, 30, 45, 90]          edges, or the number of intervals; else each number is a cell
 #   type = "real"                      bounds = [0.0, 500000.0], bins = 20 or edges

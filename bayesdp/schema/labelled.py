@@ -51,19 +51,11 @@ class Labels(Column):
         kinds = {type(label) for label in labels}
         if len(kinds) > 1 or not kinds <= set(_KINDS):
             raise ValueError("labels must be all texts, all whole numbers or all booleans")
-        if kinds == {int} and max(map(abs, labels)) > LARGEST:
-            raise ValueError("a label is beyond 2^53, where floats can't tell it from the next")
         first: dict[Any, int] = {}
         for k, label in enumerate(labels, 1):
             if first.setdefault(label, k) < k:
                 raise ValueError(f"labels {first[label]} and {k} are the same; list each once")
-        if info.data.get("missing") and MISSING in first:
-            raise ValueError("'missing' is a label, and means missing values too; rename it")
-        if info.data.get("missing") and (empty := _EMPTY & set(first)):
-            raise ValueError(
-                f"label {quoted(min(empty))} is how files write a missing value, so that its "
-                "records would count as missing; rename it, there and here"
-            )
+        _check_readable(labels, missing=info.data.get("missing"))
         return labels
 
     @field_validator("other")
@@ -102,8 +94,7 @@ class Labels(Column):
 
     @property
     def takes(self) -> tuple[str, ...]:
-        kind = _KINDS[type(self.labels[0])]
-        return ("integer", "number") if kind == "integer" else (kind,)
+        return _kinds_of(self.labels)
 
     @property
     def way_out(self) -> str:
@@ -117,16 +108,7 @@ class Labels(Column):
         )
 
     def places(self, kind: str, values: NDArray[Any]) -> NDArray[np.int64]:
-        import pandas as pd
-
-        if kind == "boolean":  # of which there are two
-            known = np.array([_place(label, self.labels) for label in (False, True)])
-            found = known[values.astype(np.int64)]
-        else:
-            dtype = object if kind == "text" else np.int64
-            given = values if kind == "text" else whole(values)
-            listed = pd.Index(self.labels, dtype=dtype)
-            found = listed.get_indexer(pd.Index(given, dtype=dtype)).astype(np.int64)
+        found = _found(self.labels, kind, values)
         if self.other is not None:
             found = np.where(found < 0, _place(self.other, self.labels), found)
         return found
@@ -154,9 +136,34 @@ class Labels(Column):
 
 
 class Boolean(Column):
-    """Column of booleans, whose cells are False and True."""
+    """Column of booleans, whose cells are False and True.
+
+    Parameters
+    ----------
+    labels : tuple of two str, or of two int, optional
+        What stands for False and for True in the data, as ("no", "yes"), in this order; by default
+        they are booleans.
+    """
 
     type: Literal["boolean"]
+    labels: Any = (False, True)
+
+    @field_validator("labels")
+    @classmethod
+    def _labels(cls, labels: Any, info: ValidationInfo) -> Any:
+        kinds = {type(label) for label in labels} if isinstance(labels, tuple) else set()
+        if (
+            len(kinds) != 1
+            or not kinds <= {str, int}
+            or len(labels) != len(set(labels))
+            or len(labels) != 2
+        ):
+            raise ValueError(
+                "it must be two texts or whole numbers, that of false and that of true, as "
+                "['no', 'yes']"
+            )
+        _check_readable(labels, missing=info.data.get("missing"))
+        return labels
 
     @property
     def size(self) -> int:
@@ -164,7 +171,7 @@ class Boolean(Column):
 
     @property
     def shown(self) -> tuple[Any, ...]:
-        return (False, True)
+        return tuple(self.labels)
 
     @property
     def middles(self) -> NDArray[np.float64]:
@@ -172,31 +179,68 @@ class Boolean(Column):
 
     @property
     def takes(self) -> tuple[str, ...]:
-        return ("boolean",)
+        return _kinds_of(self.labels)
 
     @property
     def way_out(self) -> str:
-        return "convert it by a public rule, as column.map({1: True, 0: False}).astype('boolean')"
+        return "give what stands for false and for true in the schema, as labels = ['no', 'yes']"
 
     @property
     def outside_said(self) -> str:
-        return "has values that are no booleans"
+        return "has values that are neither of its labels, those of false and of true"
 
     def places(self, kind: str, values: NDArray[Any]) -> NDArray[np.int64]:
-        return values.astype(np.int64)
+        return _found(self.labels, kind, values)
 
     def drawn(
         self, codes: NDArray[np.int64], missing: NDArray[np.bool_], rng: np.random.Generator
     ) -> Any:
         import pandas as pd
 
+        if self.labels != (False, True):
+            dtype = pd.CategoricalDtype(list(self.labels))
+            return pd.Categorical.from_codes(np.where(missing, -1, codes), dtype=dtype)
         values = codes.astype(bool)
         return pd.arrays.BooleanArray(values, missing) if self.missing else values
 
     def picked(self, given: Any) -> NDArray[np.bool_]:
-        if not isinstance(given, bool):
-            raise ValueError("it must be true or false")
-        return np.array([not given, given])
+        if isinstance(given, bool):
+            return np.array([not given, given])
+        if _place(given, self.labels) < 0:
+            raise ValueError("it must be true or false, or a label")
+        return np.array([label == given for label in self.labels])
+
+
+def _kinds_of(labels: tuple[Any, ...]) -> tuple[str, ...]:
+    """Kinds of values that labels stand for; whole numbers beside missing ones are floats."""
+    kind = _KINDS[type(labels[0])]
+    return ("integer", "number") if kind == "integer" else (kind,)
+
+
+def _check_readable(labels: tuple[Any, ...], *, missing: Any) -> None:
+    """Raise ValueError if a label can't be told from another, or from a missing value."""
+    if type(labels[0]) is int and max(map(abs, labels)) > LARGEST:
+        raise ValueError("a label is beyond 2^53, where floats can't tell it from the next")
+    if missing and MISSING in labels:
+        raise ValueError("'missing' is a label, and means missing values too; rename it")
+    if missing and (empty := _EMPTY & set(labels)):
+        raise ValueError(
+            f"label {quoted(min(empty))} is how files write a missing value, so that its "
+            "records would count as missing; rename it, there and here"
+        )
+
+
+def _found(labels: tuple[Any, ...], kind: str, values: NDArray[Any]) -> NDArray[np.int64]:
+    """Place of each value among labels, or -1."""
+    import pandas as pd
+
+    if kind == "boolean":  # of which there are two
+        known = [_place(label, labels) for label in (False, True)]
+        return np.where(values, known[1], known[0])
+    dtype = object if kind == "text" else np.int64
+    given = values if kind == "text" else whole(values)
+    listed = pd.Index(labels, dtype=dtype)
+    return listed.get_indexer(pd.Index(given, dtype=dtype)).astype(np.int64)
 
 
 def _place(label: Any, labels: tuple[Any, ...]) -> int:

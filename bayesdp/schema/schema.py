@@ -46,7 +46,8 @@ class Schema:
         - "category" or "ordered", with ``labels``: all texts, all integers or all booleans; and
           ``other``, the label that other values are moved to, and ``hierarchy``, a mapping of
           names to groups of labels;
-        - "boolean";
+        - "boolean", with ``labels`` where texts or whole numbers stand for False and True in the
+          data, in this order, as ("no", "yes");
         - "integer", "real" or "date", with ``bounds``, the least and the largest value; ``bins``,
           edges from bound to bound, a number of intervals of equal width, "year" or "month" for
           dates, or ``{"private": 8, "share": 0.1}``, a number of intervals whose cut points are to

@@ -244,6 +244,7 @@ def test_what_is_typed_comes_before_what_an_analysis_has(bayesdp):
         status, _, err = bayesdp(f"{line} {option}")
         assert status == 2
         assert "'zero.toml' is an analysis, which declares its model" in err
+    assert "is an analysis, which declares" in bayesdp(f"{line} --family ergm --formula edges")[2]
     assert "has no option 'drawn'" in bayesdp(f"{line} --setting 'drawn = 7'")[2]
     assert "setting is" in bayesdp(f"{line} --setting drawn")[2]
 
@@ -269,6 +270,48 @@ def test_another_family(bayesdp):
     assert "mu " in out
     assert bayesdp("report p.nc r --out rep")[0] == 0
     assert Path("rep/index.html").is_file()
+
+
+def test_a_model_s_fields_are_options(bayesdp):
+    mechanism = bdp.mechanisms.GaussianMechanism(0.5, 0.01, neighbours="replace_one", n=900)
+    bdp.Release.of(mechanism, [171.5], delta=1e-6).save("r")
+    line = "fit r --family gaussian --prior 170,5 --draws 100 --seed 1"
+    assert bayesdp(f"{line} --sd 8 --out p.nc")[0] == 0
+    assert bayesdp(f"{line} --set 'sd = 8' --out q.nc")[0] == 0
+    first, second = (az.from_netcdf(name).posterior for name in ("p.nc", "q.nc"))
+    assert (first.mu == second.mu).all()
+    assert "sd is given twice" in bayesdp(f"{line} --sd 8 --set 'sd = 8'")[2]
+    assert "`bayesdp fit --family gaussian` has no such option" in bayesdp(f"{line} --sds 8")[2]
+    status, _, err = bayesdp("fit r --family ergm")
+    assert status == 2
+    assert err.startswith("error: --formula is missing, which the model ergm needs. ")
+    assert "--formula" in bayesdp("fit --family ergm --help")[1]
+    assert "--formula" not in bayesdp("fit --help")[1]
+
+
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
+def test_the_model_is_read_off_the_release(bayesdp):
+    graph = bdp.networks.Network.from_edges([("a", "b"), ("b", "c")], nodes=["a", "b", "c", "d"])
+    bdp.synthesizers.EdgeFlipSynthesizer(epsilon=2).release(graph).save("r")
+    assert bayesdp("fit r --out p.nc --draws 20 --warmup 20 --chains 2")[0] == 0
+    assert {"beta"} <= set(az.from_netcdf("p.nc").posterior)
+    assert "--formula" not in bayesdp("fit r --help")[1]
+    assert "By `beta_model`:" in " ".join(bayesdp("fit r --help")[1].split())
+
+
+def test_warnings_are_a_line(bayesdp):
+    """Without the file and the line of code that gave them."""
+    schema = bdp.Schema({name: {"type": "boolean"} for name in ("a", "b")})
+    frame = pd.DataFrame({"a": [True, False] * 20, "b": [True] * 40})
+    bdp.TableSynthesizer(schema, epsilon=1).release(frame).save("r")
+    line = "from bayesdp.cli import main; main()"
+    words = ["fit", "r", "--out", "p.nc", "--draws", "20", "--warmup", "20"]
+    ran = subprocess.run(
+        [sys.executable, "-c", line, *words], capture_output=True, text=True, check=True
+    )
+    said = [each for each in ran.stderr.splitlines() if "the chains of this fit" in each]
+    assert len(said) == 1
+    assert said[0].startswith("warning: the chains of this fit can't be relied on")
 
 
 def test_audit(bayesdp):

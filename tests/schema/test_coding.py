@@ -44,7 +44,8 @@ def columns(draw):
         other = draw(st.sampled_from([None, *labels]))
         return made | {"labels": labels} | ({} if other is None else {"other": other})
     if kind == "boolean":
-        return made
+        labels = draw(st.sampled_from([None, ("no", "yes"), (1, 0)]))
+        return made if labels is None else made | {"labels": labels}
     made |= draw(edges_of({"integer": WHOLE, "real": REAL, "date": DAYS}[kind]))
     if kind == "date" and draw(st.booleans()):
         made["bins"] = draw(st.sampled_from(["year", "month"]))
@@ -154,6 +155,14 @@ def test_decoded_looks_like_the_original(survey, frame):
     assert list(map(str, records.dtypes)) == ["int64", "bool", "Float64"]
     assert records.n.tolist() == [1, 3]
     assert records.b.tolist() == [True, False]
+    worded = bdp.Schema({"b": {"type": "boolean", "labels": ("no", "yes"), "missing": True}})
+    records = worded.decoded(pd.DataFrame({"b": [1, 2, 0]}), np.random.default_rng(1))
+    assert records.b.cat.categories.tolist() == ["no", "yes"]
+    assert records.b.dropna().tolist() == ["yes", "no"]
+    rule = {"b": True, "n": 3}
+    barred = bdp.Schema({"b": {**worded.columns["b"].model_dump(), "missing": False},
+                         "n": {"type": "integer", "bounds": (1, 3)}}, zeros=[rule])  # fmt: skip
+    assert barred.impossible(pd.DataFrame({"b": [1, 0], "n": [2, 2]})).tolist() == [True, False]
 
 
 def test_a_draw_that_is_rounded_stays_in_its_cell():
@@ -187,6 +196,8 @@ ONE = {
     "code": {"type": "category", "labels": [1, 2], "missing": True},
     "flag": {"type": "category", "labels": [True, False], "missing": True},
     "boolean": {"type": "boolean", "missing": True},
+    "answer": {"type": "boolean", "labels": ("no", "yes"), "missing": True},
+    "digit": {"type": "boolean", "labels": (1, 0), "missing": True},
     "integer": {"type": "integer", "bounds": (0, 9), "missing": True},
     "real": {"type": "real", "bounds": (0, 9), "bins": [0, 1, 2, 9], "missing": True},
     "date": {"type": "date", "bounds": (dt.date(2020, 1, 1), dt.date(2020, 1, 3)), "bins": 3,
@@ -218,6 +229,10 @@ TAKEN = [
     ("boolean", pd.Series([True, None], dtype=pd.ArrowDtype(pa.bool_())), [1, 2]),
     ("boolean", pd.Categorical([True, None]), [1, 2]),
     ("boolean", np.ma.array([True, False], mask=[False, True]), [1, 2]),
+    ("answer", ["yes", "no", None], [1, 0, 2]),
+    ("answer", pd.Categorical(["yes", None, "no"]), [1, 2, 0]),
+    ("digit", [0, 1], [1, 0]),
+    ("digit", [0.0, np.nan, 1.0], [1, 2, 0]),
     ("integer", [3, 4], [3, 4]),
     ("integer", np.array([3, 4], dtype=np.int8), [3, 4]),
     ("integer", [3.0, np.nan], [3, 10]),
@@ -280,9 +295,13 @@ NOT_TAKEN = [
     ("code", ["1"], "holds texts, but its type is category; convert it to whole numbers"),
     ("code", np.array([2**64 - 1], dtype=np.uint64), "outside its labels"),
     ("flag", [1, 0], "holds whole numbers"),
-    ("boolean", [1, 0], "holds whole numbers, but its type is boolean; convert it"),
+    ("boolean", [1, 0], "holds whole numbers, but its type is boolean; give what"),
     ("boolean", [1.0, None], "holds numbers, but its type is boolean"),
     ("boolean", ["true"], "holds texts, but its type is boolean"),
+    ("answer", ["Yes"], "has values that are neither of its labels"),
+    ("answer", [True], "holds booleans, but its type is boolean; give what"),
+    ("digit", [0.5], "numbers that aren't whole"),
+    ("digit", [2], "has values that are neither of its labels"),
     ("integer", [10], r"outside its bounds \[0, 9\]; choose wider"),
     ("integer", [-1], "outside its bounds"),
     ("integer", [2**70], "outside its bounds"),

@@ -136,7 +136,7 @@ def test_the_command_shows_a_schema(folder, run_cli):
         ("college", "doctor", ["column 'education' has values outside its labels"]),
         ("f,1", ",1", ["column 'sex' has missing values; declare missing = true"]),
         ("9e9", "lots", ["column 'income' has values that aren't a number"]),
-        ("false", "no", ["column 'smokes' has values that aren't a boolean"]),
+        ("false", "no", ["column 'smokes' has values that aren't a boolean; give what"]),
         ("2020-03-04", "04/03/20", ["column 'visit' has texts that aren't dates"]),
         ("20,", "Quetzalcoatl,", ["column 'age' has values that aren't a number"]),
         ("age,", "years,", ["column 'age' isn't there; column 'years' isn't in the schema"]),

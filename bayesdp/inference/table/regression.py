@@ -129,9 +129,11 @@ def _coded_outcome(outcome: pd.Series[Any], family: str) -> Any:
             "regression takes a column whose type is 'ordered'"
         )
     if family != "ordinal" and (family != "logit" or len(labels) != 2):
+        fitting = ["logit"] * (len(labels) == 2) + ["ordinal"] * bool(outcome.cat.ordered)
+        way = f"; ask for {' or '.join(map(quoted, fitting))}" if fitting else ""
         raise InvalidInput(
             f"the outcome {quoted(outcome.name)} is a category of {len(labels)} labels; "
-            f"{family} regression takes numbers{' or two labels' if family == 'logit' else ''}"
+            f"{family} regression takes numbers{' or two labels' if family == 'logit' else ''}{way}"
         )
     codes = outcome.cat.codes.astype(float)
     return codes.where(codes >= 0, np.nan)
