@@ -239,8 +239,8 @@ def _found(labels: tuple[Any, ...], kind: str, values: NDArray[Any]) -> NDArray[
         return np.where(values, known[1], known[0])
     dtype = object if kind == "text" else np.int64
     given = values if kind == "text" else whole(values)
-    listed = pd.Index(labels, dtype=dtype)
-    return listed.get_indexer(pd.Index(given, dtype=dtype)).astype(np.int64)
+    found = pd.Index(labels, dtype=dtype).get_indexer(pd.Index(given, dtype=dtype))
+    return np.asarray(found, dtype=np.int64)
 
 
 def _place(label: Any, labels: tuple[Any, ...]) -> int:
