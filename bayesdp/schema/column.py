@@ -75,6 +75,11 @@ class Column(BaseModel):
         return None
 
     @property
+    def variances(self) -> NDArray[np.float64] | None:
+        """Variance of numbers that are uniform in each cell; None where cells aren't intervals."""
+        return None
+
+    @property
     @abstractmethod
     def outside_said(self) -> str:
         """Words about records outside the schema, and the way out."""

@@ -301,6 +301,11 @@ class _Whole(Intervals):
         after = np.append(self.starts[1:], self.ends[1] + 1)
         return np.asarray(self.starts + after - 1) / 2
 
+    @property
+    def variances(self) -> NDArray[np.float64]:
+        widths = np.diff(np.append(self.starts, self.ends[1] + 1)).astype(np.float64)
+        return np.asarray(widths**2 - 1) / 12
+
     def points(self, codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw a whole number in each interval, uniformly."""
         follow = np.append(self.starts[1:], self.ends[1] + 1)
@@ -374,6 +379,10 @@ class Date(_Whole):
         return 1970 + super().middles / _YEAR
 
     @property
+    def variances(self) -> NDArray[np.float64]:
+        return super().variances / _YEAR**2
+
+    @property
     def takes(self) -> tuple[str, ...]:
         return ("date", "text")
 
@@ -422,6 +431,10 @@ class Real(Intervals):
     @property
     def middles(self) -> NDArray[np.float64]:
         return np.asarray(self.starts + np.append(self.starts[1:], self.ends[1])) / 2
+
+    @property
+    def variances(self) -> NDArray[np.float64]:
+        return np.asarray(np.diff(np.append(self.starts, self.ends[1])) ** 2) / 12
 
     @property
     def takes(self) -> tuple[str, ...]:

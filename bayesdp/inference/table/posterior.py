@@ -20,6 +20,7 @@ from bayesdp.engines.latent_records import ABSENT
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.table.estimates import Estimates, cell_name
 from bayesdp.inference.table.regression import FAMILIES, coefficients, prepared
+from bayesdp.inference.table.spread import spread_of
 from bayesdp.schema.files import text_of
 from bayesdp.schema.formulas import columns_of
 from bayesdp.schema.schema import Schema
@@ -36,6 +37,8 @@ TARGETS = ("population", "data")
 _GROUP = "tables"
 _APART, _FEW = 1.1, 5
 """R-hat that tells chains apart, but for chance, and the fewest draws of a chain to tell by."""
+_SPREAD = 50
+"""Latent tables by which a column's spread is judged."""
 _MOST_COUNTS = 10**8
 """Counts of one table's cells in all latent tables."""
 
@@ -333,7 +336,8 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         -----
         UserWarning
             If two of its columns are in no released marginal together, so that their relation
-            rests on the model alone; or if some tables have no finite estimate, as where a label
+            rests on the model alone; if much of a column's spread is in cells that noise drowns, or
+            within wide cells; or if some tables have no finite estimate, as where a label
             with few records separates the outcomes, or leave a coefficient open, as where a label
             has none.
         """
@@ -343,6 +347,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             )
         names = self._known(columns_of(formula, list(self.schema.columns)))
         self._warn_of_unmeasured(names)
+        self._warn_of_spreads(names)
         rng = np.random.default_rng(check_seed(seed))
         columns, odd = {name: self.schema.columns[name] for name in names}, [0]
 
@@ -496,6 +501,16 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
                 "no-marginal",
                 stacklevel=3,
             )
+
+    def _warn_of_spreads(self, names: Sequence[str]) -> None:
+        """Warn of columns of numbers whose spread isn't what was released."""
+        for name in names:
+            place, column = list(self.schema.columns).index(name), self.schema.columns[name]
+            each = [table[:, place] for table in self._tables(min(self._kept, _SPREAD))]
+            counts = [np.bincount(one, minlength=column.cells)[: column.size] for one in each]
+            spread = spread_of(column, np.array(counts))
+            for doubt in spread.doubts(name) if spread else ():
+                warn_about(doubt, "spread", stacklevel=3)
 
 
 def _schema_of(text: str) -> Schema:

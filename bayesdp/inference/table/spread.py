@@ -1,0 +1,81 @@
+"""What the spread of a column of numbers rests on: cells that noise drowns, and wide cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.schema.column import Column
+
+_DROWNED = 1.5  # standard deviations
+_MOST = 0.1
+_MOST_WITHIN = 0.2  # cells as wide as 1.7 standard deviations of a smooth column
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Parts of a column's sum of squares about its mean.
+
+    A count that is known to be 0 or more and is drowned in noise has a posterior that is cut off at
+    0: where the truth is 0, its mean is .8 of the noise's standard deviations. Far from the
+    column's mean, where squares are large, such cells widen the column and inflate what it is
+    regressed on. On simulated surveys (3,000 records, epsilon 1, incomes up to 25 times their
+    median, regressed on age and education) their share was .35 to .85, and slopes up to 1.2 times
+    the truth.
+
+    Attributes
+    ----------
+    drowned : float
+        Share of the sum that is in cells whose mean count is less than 1.5 times its posterior
+        standard deviation; a half-normal one's is 1.32 times.
+    within : float
+        Share, of what isn't drowned, that is within cells, where each number counts as the cell's
+        middle, if numbers are uniform there.
+    """
+
+    drowned: float
+    within: float
+
+    def doubts(self, name: str) -> Iterator[str]:
+        """Yield in words what is wrong with the column's numbers, and the way out."""
+        if self.drowned > _MOST:
+            yield (
+                f"{self.drowned:.0%} of the spread of {name} is in cells that noise drowns, where "
+                "it adds records that there are none of: slopes and means may be too large. "
+                "Declare bounds that few records are beyond, with outside = 'clamp', or wider bins "
+                "where there are few records"
+            )
+        if self.within > _MOST_WITHIN:
+            yield (
+                f"{self.within:.0%} of the spread of {name} is within its cells, each of which "
+                "counts as its middle: slopes may be too small. Declare more bins, or narrower "
+                "ones where most records are"
+            )
+
+
+def spread_of(column: Column, counts: NDArray[np.integer]) -> Spread | None:
+    """Return what a column's spread rests on; None where its cells aren't intervals.
+
+    Parameters
+    ----------
+    column : Column
+    counts : ndarray of int, shape (tables, cells)
+        Records in each cell of latent tables; missing values are in none.
+    """
+    middles, variances = column.middles, column.variances
+    total = counts.sum()
+    if middles is None or variances is None or not total:
+        return None
+    mean, sd = counts.mean(axis=0), counts.std(axis=0)
+    share = mean / mean.sum()
+    squares = share * (middles - share @ middles) ** 2
+    inside = share * variances
+    drowned = mean < _DROWNED * sd
+    rest = squares[~drowned].sum() + inside[~drowned].sum()
+    return Spread(
+        drowned=float(squares[drowned].sum() / squares.sum()) if squares.any() else 0.0,
+        within=float(inside[~drowned].sum() / rest) if rest else 0.0,
+    )
