@@ -58,7 +58,7 @@ app.command()(doctor.doctor)
 
 def main() -> None:
     """Run the command line; warnings and errors print in a line, and an error exits with 2."""
-    warnings.showwarning = _print_warning
+    warnings.formatwarning = _line_of_warning
     try:
         status = app(prog_name="bayesdp", standalone_mode=False)
     except typer.Abort:
@@ -71,9 +71,9 @@ def main() -> None:
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _print_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Print a warning's message alone: which line of code gave it tells a reader nothing."""
-    typer.secho(f"warning: {message}", fg=typer.colors.YELLOW, err=True)
+def _line_of_warning(message: Warning | str, *_: Any, **__: Any) -> str:
+    """Say what a warning says alone: which line of code gave it tells a reader nothing."""
+    return f"warning: {message}\n"
 
 
 def _usage(error: Any) -> str:

@@ -1,4 +1,4 @@
-"""What the spread of a column of numbers rests on: cells that noise drowns, and wide cells."""
+"""Spread of a column of numbers: how much of it is in cells that noise drowns, or in wide ones."""
 
 from __future__ import annotations
 
