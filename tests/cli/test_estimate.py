@@ -42,12 +42,16 @@ def test_from_a_survey_to_its_estimates(folder, run_cli, monkeypatch):
     run = "--draws 40 --warmup 20 --setting thin=1 --seed 1"
     with pytest.warns(UserWarning, match="can't be relied on"):
         assert run_cli(f"fit r --out p.nc {run}")[0] == 0
-    shown = run_cli("estimate p.nc 'age ~ smokes' --draws 5 --seed 1 --level 0.9")[1]
+    with pytest.warns(UserWarning, match="of the spread of age is within its cells"):
+        shown = run_cli("estimate p.nc 'age ~ smokes' --draws 5 --seed 1 --level 0.9")[1]
     assert "Intercept" in shown
     assert "of the population, from 5 latent tables" in shown
     rows = json.loads(run_cli("estimate p.nc --table sex,smokes --target data --json")[1])
     assert [row["sex"] for row in rows] == ["f", "f", "m", "m"]
     assert 150 < sum(row["mean"] for row in rows) < 250
+    status, out, err = run_cli("estimate p.nc 'sex ~ smokes'")
+    assert (status, out) == (2, "")
+    assert "linear regression takes numbers; ask for 'logit'" in err
     for line, message in (
         ("estimate p.nc", "give either a formula"),
         ("estimate p.nc 'age ~ sex' --table sex", "give either a formula"),

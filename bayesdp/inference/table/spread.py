@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bayesdp.schema.column import Column
 
 _DROWNED = 1.5  # standard deviations
-_MOST = 0.1
+_MOST = 0.2
 _MOST_WITHIN = 0.2  # cells as wide as 1.7 standard deviations of a smooth column
 
 
