@@ -213,6 +213,7 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write all budgets and entries as text, to verify and restore; signed with --key."""
+    from bayesdp.display.words import count_of
     from bayesdp.privacy.ledger import Ledger
 
     if as_json and out is None:
@@ -229,7 +230,7 @@ def export(
     if as_json:
         print_json({"out": str(out), "lines": lines, "signed": key is not None})
         return
-    typer.echo(f"{out}: {lines:,} lines{', signed' if key else ''}")
+    typer.echo(f"{out}: {count_of(lines, 'line')}{', signed' if key else ''}")
     print_next(
         f"bayesdp ledger verify {'URL --extends ' if head_only else ''}{shlex.quote(str(out))}"
         + (f" --key {shlex.quote(key)}" if key else "")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bayesdp.checks import check_delta, is_number
 from bayesdp.display.words import listed, one_line
 from bayesdp.errors import InvalidInput, LedgerCorrupted, quoted
+from bayesdp.privacy import ledger_export
 from bayesdp.privacy.distributional.guarantee import refuse_distributional
 from bayesdp.privacy.guarantee import (
     Guarantee,
@@ -19,7 +20,6 @@ from bayesdp.privacy.guarantee import (
     shown_down,
     shown_up,
 )
-from bayesdp.privacy import ledger_export
 from bayesdp.privacy.ledger_chain import Budget, Chain, Entry, now
 from bayesdp.privacy.ledger_filter import Cost, charge, keeps, left, refusal, together
 from bayesdp.privacy.ledger_names import alike, check_name, find_name

@@ -1,4 +1,4 @@
-"""Exports of a ledger: its whole history as lines of JSON, which end with a head that may be signed.
+"""Exports of a ledger: its whole history as lines of JSON, ended by a head that may be signed.
 
 An export is ASCII, a JSON object a line, each in its one spelling (`ledger_chain.canonical`): what
 it is; every row of each dataset with its hash, as it is stored, the datasets in the order of their
@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from bayesdp.display.words import count_of
 from bayesdp.errors import InvalidInput, LedgerCorrupted, quoted
 from bayesdp.privacy.ledger_chain import Chain, Row, canonical
 from bayesdp.privacy.ledger_key import is_signature, read_key, signature
@@ -80,7 +81,7 @@ class Kept:
             if len(chain.entries) < entries:
                 raise _not_extended(
                     self.name, name, len(chain.hashes),
-                    f"has {len(chain.entries)} entries left of {entries}",
+                    f"has {count_of(len(chain.entries), 'entry')} left of {entries}",
                 )  # fmt: skip
             if chain.hashes[entries] != kept["head"]:
                 raise _not_extended(self.name, name, None, "has another history")
@@ -180,12 +181,14 @@ def _datasets(name: str, number: int, head: Mapping[str, Any]) -> list[dict[str,
     if type(version := head.get("version")) is int and version > _VERSION:
         raise _newer(name)
     kinds = {"dataset": str, "budget": dict, "entries": int, "head": str}
+    datasets: list[dict[str, Any]] = []
     found = head.get("datasets")
-    for each in found if isinstance(found, list) else [None]:
-        right = isinstance(each, dict) and {key: type(each[key]) for key in sorted(each)} == kinds
-        if not right or each["entries"] < 0:
+    given: list[Any] = found if isinstance(found, list) else [None]
+    for each in given:
+        types = {key: type(each[key]) for key in each} if isinstance(each, dict) else {}
+        if types != kinds or each["entries"] < 0:
             _refuse(name, number, "the head can't be read")
-    datasets: list[dict[str, Any]] = list(found or [])
+        datasets.append(each)
     if canonical(head) != canonical(_head(datasets)):
         _refuse(name, number, "the head isn't as it was written")
     if len({each["dataset"] for each in datasets}) < len(datasets):
@@ -216,7 +219,9 @@ def _chains(name: str, lines: list[str], datasets: list[dict[str, Any]]) -> Iter
             if row.keys() != {"body", "hash"}:
                 _refuse(name, number, "it isn't spelled as it was written")
         if canonical(_facts(chain)) != canonical(kept):
-            _refuse(name, len(lines), f"the head of {quoted(chain.dataset)} isn't what it ends with")
+            _refuse(
+                name, len(lines), f"the head of {quoted(chain.dataset)} isn't what it ends with"
+            )
         yield chain
     if number + 1 < len(lines):
         _refuse(name, number + 1, "the head says that there is no such line")
@@ -228,14 +233,16 @@ def _refuse(name: str, number: int, what: str) -> NoReturn:
 
 def _newer(name: str) -> InvalidInput:
     return InvalidInput(
-        f"{quoted(name)} was written by a newer bayesdp: pip install --upgrade bayesdp"
+        f"{quoted(name)} is of a version that this bayesdp doesn't know; it was written by a newer "
+        "bayesdp, then: pip install --upgrade bayesdp"
     )
 
 
 def _not_extended(name: str, dataset: str, position: int | None, what: str) -> LedgerCorrupted:
     return LedgerCorrupted(
         f"dataset {quoted(dataset)} {what}, compared with {quoted(name)}: the history was "
-        "rewritten, or is an old copy; stop releasing, and restore it from a backup that holds every spend",
+        "rewritten, or is an old copy; stop releasing, and restore it from a backup that holds "
+        "every spend",
         dataset,
         position,
     )

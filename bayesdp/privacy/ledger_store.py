@@ -245,7 +245,8 @@ def roles(auditor: str, spender: str) -> str:
 
     A spend adds a row and moves its dataset's count and last hash, the only columns that a
     spender may update. One that is set wrong is found by every reader; no entry can be changed or
-    deleted, so that nothing spent is lost.
+    deleted, so that nothing spent is lost. Roles are a server's and not a database's: those that
+    are there already are used as they are.
 
     Raises
     ------
@@ -255,16 +256,17 @@ def roles(auditor: str, spender: str) -> str:
     for argument, name in (("auditor", auditor), ("spender", spender)):
         if not _ROLE.fullmatch(name):
             raise InvalidInput(
-                f"{argument} is {quoted(name)}; it must be a name of at most 63 lower-case letters, "
-                "digits and _"
+                f"{argument} is {quoted(name)}; it must be a name of at most 63 lower-case "
+                "letters, digits and _"
             )
     if auditor == spender:
         raise InvalidInput(f"auditor and spender are both {quoted(auditor)}; give two names")
     tables = ", ".join(table.name for table in (_ledger, _dataset, _entry))
+    there = "EXCEPTION WHEN duplicate_object THEN NULL"
     return f"""\
 BEGIN;
-CREATE ROLE {auditor};
-CREATE ROLE {spender};
+DO $$ BEGIN CREATE ROLE {auditor}; {there}; END $$;
+DO $$ BEGIN CREATE ROLE {spender}; {there}; END $$;
 REVOKE ALL ON {tables} FROM PUBLIC, {auditor}, {spender};
 GRANT SELECT ON {tables} TO {auditor}, {spender};
 GRANT INSERT ON {_entry.name} TO {spender};

@@ -51,7 +51,7 @@ def spend(ledger: bdp.Ledger, dataset: str = "s") -> None:
 # What an export is
 
 
-def test_it_is_verified_restored_and_spent_from(url, request, new_url: Callable[[str], str], tmp_path):
+def test_it_is_verified_restored_and_spent_from(url, new_url: Callable[[str], str], tmp_path: Path):
     """From each database into the other."""
     ledger, out = filled(url), tmp_path / "e.jsonl"
     text = ledger.export(out)
@@ -133,7 +133,11 @@ def faults(lines: list[str]) -> Iterator[tuple[str, list[str], int]]:
     for k in range(len(lines)):
         yield f"without {k + 1}", lines[:k] + lines[k + 1 :], min(k + 1, len(lines) - 1)
         yield f"{k + 1} twice", [*lines[: k + 1], *lines[k:]], k + 2
-        yield f"spaces in {k + 1}", [*lines[:k], lines[k].replace(":", ": ", 1), *lines[k + 1 :]], k + 1
+        yield (
+            f"spaces in {k + 1}",
+            [*lines[:k], lines[k].replace(":", ": ", 1), *lines[k + 1 :]],
+            k + 1,
+        )
         yield f"{k + 1} empty", [*lines[:k], "", *lines[k + 1 :]], k + 1
         yield f"{k + 1} no object", [*lines[:k], "[]", *lines[k + 1 :]], k + 1
         yield f"{k + 1} too deep", [*lines[:k], "[" * 10**5, *lines[k + 1 :]], k + 1
@@ -197,16 +201,16 @@ def test_a_last_line_that_does_not_end_was_cut(lines):
     text = "".join(f"{line}\n" for line in lines)
     for cut in (1, 2, 40):
         Path("x.jsonl").write_text(text[:-cut])
-        with pytest.raises(bdp.errors.LedgerCorrupted, match="^line 8 .* cut off"):
+        with pytest.raises(bdp.errors.LedgerCorrupted, match=r"^line 8 .* cut off"):
             bdp.Ledger.verify_export("x.jsonl")
 
 
 def test_another_file_or_version_is_no_export(lines):
     saved([lines[0].replace("1", "2"), *lines[1:]])
-    with pytest.raises(bdp.errors.InvalidInput, match="newer bayesdp"):
+    with pytest.raises(bdp.errors.InvalidInput, match="a newer bayesdp"):
         bdp.Ledger.verify_export("x.jsonl")
     saved([*lines[:-1], lines[-1].replace('"version":1', '"version":2')])
-    with pytest.raises(bdp.errors.InvalidInput, match="newer bayesdp"):
+    with pytest.raises(bdp.errors.InvalidInput, match="a newer bayesdp"):
         bdp.Ledger.verify_export("x.jsonl")
     for other in ("b.db", "nowhere", ".", "k.key"):
         with pytest.raises(bdp.errors.InvalidInput, match="is no export of a ledger"):
@@ -237,7 +241,7 @@ def forged(lines: list[str], old: str = "0.5", new: str = "0.25") -> list[str]:
 def test_another_consistent_history_is_found_by_its_signature(lines, old, new):
     saved(forged(lines, old, new))
     bdp.Ledger.verify_export("x.jsonl")  # consistent in itself
-    with pytest.raises(bdp.errors.LedgerCorrupted, match="line 8 .* the head was changed"):
+    with pytest.raises(bdp.errors.LedgerCorrupted, match=r"line 8 .* the head was changed"):
         bdp.Ledger.verify_export("x.jsonl", key="k.key")
     with pytest.raises(bdp.errors.LedgerCorrupted, match="'s' has another history"):
         bdp.Ledger.verify_export("x.jsonl", extends="e.jsonl")
@@ -265,14 +269,15 @@ def test_a_signature_is_by_one_key(lines):
 @pytest.mark.parametrize(
     ("old", "new"),
     [('"entries":3', '"entries":2'), ('"epsilon":4.0', '"epsilon":9.0'), ('"edge"', '"node"'),
-     ('"head":"', '"head":"f'), ('"dataset":"s"', '"dataset":"z"'), ('"delta":1e-06', '"delta":0.1')],
+     ('"head":"', '"head":"f'), ('"dataset":"s"', '"dataset":"z"'),
+     ('"delta":1e-06', '"delta":0.1')],
 )  # fmt: skip
 def test_the_signature_covers_entries_head_and_budget(ledger, old, new):
     text = ledger.export("h.json", key="k.key", head_only=True)
     assert ledger.verify(extends="h.json", key="k.key")
     assert old in text
     Path("h.json").write_text(text.replace(old, new, 1))
-    with pytest.raises(bdp.errors.LedgerCorrupted, match="line 1 of 'h.json': the head was changed"):
+    with pytest.raises(bdp.errors.LedgerCorrupted, match=r"line 1 .* the head was changed"):
         ledger.verify(extends="h.json", key="k.key")
 
 
@@ -308,7 +313,7 @@ def test_an_old_copy_is_found_by_a_later_head_and_not_by_a_signature(ledger, hea
         lambda: empty.restore("old.jsonl", extends="kept", key="k.key"),
     ]
     for check in checks:
-        with pytest.raises(bdp.errors.LedgerCorrupted, match="'t' has 1 entries left of 2") as caught:
+        with pytest.raises(bdp.errors.LedgerCorrupted, match="'t' has 1 entry") as caught:
             check()
         assert (caught.value.dataset, caught.value.position) == ("t", 2)
     assert not Path("new.jsonl").exists()
@@ -332,8 +337,6 @@ def test_no_entry_gives_budget_back(lines, cost):
 
 def test_more_than_the_budget_is_no_history(lines):
     saved(forged(lines, "0.5", "2.5"))
-    changed = [line.replace('\\"rho\\":0.12', '\\"rho\\":9.12') for line in forged(lines, "0.5", "2.5")]
-    saved(forged(changed))
     with pytest.raises(bdp.errors.LedgerCorrupted, match="more was spent than the budget"):
         bdp.Ledger.verify_export("x.jsonl")
 
@@ -349,7 +352,7 @@ def test_a_key_is_its_owners_and_in_no_message(ledger, tmp_path):
         assert Path("k.key").stat().st_mode & 0o777 == 0o600
         for mode in (0o640, 0o604, 0o620, 0o610):
             Path("k.key").chmod(mode)
-            with pytest.raises(bdp.errors.InvalidInput, match="chmod 600 k.key") as caught:
+            with pytest.raises(bdp.errors.InvalidInput, match=r"chmod 600 k\.key") as caught:
                 ledger.export("x.jsonl", key="k.key")
             assert content.strip() not in str(caught.value)
         Path("k.key").chmod(0o600)

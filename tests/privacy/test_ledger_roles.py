@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import psycopg
 import pytest
 
 import bayesdp as bdp
 from bayesdp.privacy.ledger_store import roles
 from tests.privacy.conftest import Cluster
 from tests.privacy.ledgers import promise
+
+psycopg = pytest.importorskip("psycopg")
 
 TABLES = ("bayesdp_ledger", "bayesdp_dataset", "bayesdp_entry")
 ROLES = ("auditor_of_a_test", "spender_of_a_test")
@@ -39,7 +40,8 @@ def where(cluster: Cluster, new_url: Callable[[str], str]):
     for _ in range(2):
         survey.spend(promise(0.5, neighbours="edge"))
     database = owner.split("/")[3].split("?")[0]
-    cluster.sql(roles(*ROLES), database)
+    for _ in range(2):  # again in another database of the server: the roles are there
+        cluster.sql(roles(*ROLES), database)
     for role in ROLES:
         cluster.sql(f"ALTER ROLE {role} LOGIN", database)
     yield {"owner": owner, **{role[:7]: owner.replace("tester", role) for role in ROLES}}
@@ -82,10 +84,9 @@ def test_a_spender_spends_and_cannot_change_history(where):
     before = owner.export()
     with pytest.raises(bdp.errors.LedgerUnavailable, match="permission denied"):
         ledger.create("other", epsilon=1.0, neighbours="edge")
-    for what, change in CHANGES.items():
+    for change in CHANGES.values():
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             run(where["spender"], change)
-            pytest.fail(what)
     assert owner.export() == before
     # What a spender may update is found when it is wrong, and loses nothing that was spent.
     assert run(where["spender"], "UPDATE bayesdp_dataset SET rows = 2") == 1
