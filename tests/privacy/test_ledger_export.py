@@ -25,18 +25,29 @@ def filled(url: str) -> bdp.Ledger:
     return ledger
 
 
-@pytest.fixture
-def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bdp.Ledger:
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a ledger, two keys, and an export that is signed with one of them."""
+    folder = tmp_path_factory.mktemp("made")
     for name in ("k.key", "other.key"):
-        make_key(name)
-    return filled("sqlite:///b.db")
+        make_key(folder / name)
+    ledger = filled(f"sqlite:///{folder}/b.db")
+    ledger.export(folder / "e.jsonl", key=folder / "k.key")
+    return folder
+
+
+@pytest.fixture
+def ledger(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bdp.Ledger:
+    monkeypatch.chdir(tmp_path)
+    for path in made.iterdir():
+        shutil.copy(path, path.name)
+    return bdp.Ledger.open("sqlite:///b.db")
 
 
 @pytest.fixture
 def lines(ledger: bdp.Ledger) -> list[str]:
-    """An export, signed, which lies in e.jsonl too."""
-    return ledger.export("e.jsonl", key="k.key").splitlines()
+    """The lines of e.jsonl."""
+    return Path("e.jsonl").read_text().splitlines()
 
 
 def saved(lines: list[str], name: str = "x.jsonl") -> str:
@@ -159,6 +170,7 @@ def test_every_fault_is_refused_by_its_line(lines):
         with pytest.raises(bdp.errors.LedgerCorrupted) as caught:
             bdp.Ledger.verify_export(saved(changed))
         told = int(str(caught.value).split()[1])
+        assert "isn't the head" in str(caught.value) or not what.startswith("cut"), what
         doubled_last = what == f"{len(lines)} twice"
         assert told == (number - 1 if doubled_last else number), (what, str(caught.value))
 
@@ -194,6 +206,12 @@ def test_every_edit_is_refused_by_its_line(lines, number, old, new, told):
     changed = lines[number - 1].replace(old, new, 1)
     saved([*lines[: number - 1], changed, *lines[number:]])
     with pytest.raises(bdp.errors.LedgerCorrupted, match=rf"^line {told} of 'x\.jsonl': "):
+        bdp.Ledger.verify_export("x.jsonl")
+
+
+def test_a_missing_entry_is_named(lines):
+    saved([*lines[:-1], lines[-1].replace('"entries":1', '"entries":2')])
+    with pytest.raises(bdp.errors.LedgerCorrupted, match=r"line 8 .* entry 2 of 't' is missing"):
         bdp.Ledger.verify_export("x.jsonl")
 
 
@@ -246,6 +264,8 @@ def test_another_consistent_history_is_found_by_its_signature(lines, old, new):
     with pytest.raises(bdp.errors.LedgerCorrupted, match="'s' has another history"):
         bdp.Ledger.verify_export("x.jsonl", extends="e.jsonl")
     made = bdp.Ledger.open("sqlite:///c.db")
+    with pytest.raises(bdp.errors.LedgerCorrupted, match=r"line 8 .* the head was changed"):
+        made.restore("x.jsonl", key="k.key")
     made.restore("x.jsonl")
     assert made.verify()
     for check in (made.verify, made.export):
@@ -321,7 +341,6 @@ def test_an_old_copy_is_found_by_a_later_head_and_not_by_a_signature(ledger, hea
 
 
 def test_a_dataset_that_is_gone_is_found(ledger):
-    ledger.export("e.jsonl")
     other = bdp.Ledger.open("sqlite:///c.db")
     other.create("t", epsilon=4.0, delta=1e-6, neighbours="edge")
     with pytest.raises(bdp.errors.LedgerCorrupted, match="'s' is gone, or not in its place"):
@@ -374,7 +393,7 @@ def test_a_key_is_its_owners_and_in_no_message(ledger, tmp_path):
 
 def test_a_key_is_written_nowhere(ledger):
     secret = read_key("k.key")
-    ledger.export("e.jsonl", key="k.key")
+    ledger.export("new.jsonl", key="k.key", extends="e.jsonl")
     ledger.verify(extends="e.jsonl", key="k.key")
     bdp.Ledger.open("sqlite:///c.db").restore("e.jsonl", key="k.key")
     for path in Path().iterdir():
@@ -385,8 +404,8 @@ def test_a_key_is_written_nowhere(ledger):
 
 
 def test_a_key_needs_something_signed(ledger):
-    ledger.export("e.jsonl")
+    ledger.export("bare.jsonl")
     with pytest.raises(bdp.errors.InvalidInput, match="give a signed export"):
         ledger.verify(key="k.key")
     with pytest.raises(bdp.errors.LedgerCorrupted, match="isn't signed"):
-        ledger.verify(extends="e.jsonl", key="k.key")
+        ledger.verify(extends="bare.jsonl", key="k.key")
