@@ -347,6 +347,23 @@ def test_a_dataset_that_is_gone_is_found(ledger):
         other.verify(extends="e.jsonl")
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "[]", "{}", "1", "\ud800", "{", "[" * 10**5,
+        '{"dataset":"s","position":1,"kind":"spend","guarantee":[],"epsilon":1.0}',
+        '{"dataset":"s","position":1,"kind":"spend","guarantee":{},"epsilon":1' + "0" * 400 + "}",
+    ],
+    ids=lambda body: body[:9],
+)  # fmt: skip
+def test_a_body_of_no_entry_is_refused(lines, body):
+    """With a hash that fits, where it has one."""
+    hashed = link(json.loads(lines[1])["hash"], body.encode(errors="ignore").decode())
+    saved([*lines[:2], canonical({"body": body, "hash": hashed}), *lines[3:]])
+    with pytest.raises(bdp.errors.LedgerCorrupted, match=r"^line 3 of .* entry 1: its content"):
+        bdp.Ledger.verify_export("x.jsonl")
+
+
 @pytest.mark.parametrize("cost", ["-3.0", "NaN", "Infinity"])
 def test_no_entry_gives_budget_back(lines, cost):
     saved(forged(lines, "0.5", cost))
