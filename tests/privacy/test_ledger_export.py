@@ -11,7 +11,6 @@ import pytest
 import bayesdp as bdp
 from bayesdp.privacy.ledger_chain import GENESIS, canonical, link
 from bayesdp.privacy.ledger_key import make_key, read_key, signature
-from tests.data import write
 from tests.privacy.ledgers import promise
 
 
@@ -94,15 +93,6 @@ def test_its_hashes_can_be_computed_by_anybody(lines):
     }
     signed = last.pop("signature")
     assert signed == signature(canonical(last), read_key("k.key"))
-
-
-def test_a_ledger_of_an_older_version_keeps_its_hashes(tmp_path):
-    shutil.copy(write.LEDGER, tmp_path / "old.db")
-    old = bdp.Ledger.open(f"sqlite:///{tmp_path}/old.db")
-    new = bdp.Ledger.open(f"sqlite:///{tmp_path}/new.db")
-    old.export(tmp_path / "e.jsonl")
-    assert new.restore(tmp_path / "e.jsonl") == old.verify()
-    assert new.export() == old.export()
 
 
 def test_it_is_restored_into_an_empty_place_alone(ledger, lines):
