@@ -207,7 +207,9 @@ for file in ("budget.db", "edited.db", "old.db"):
 # %% [markdown]
 # Without the note the old copy would pass, as it was right once. The chain proves that nobody
 # changed the past without rewriting all that came after; a note kept elsewhere proves that nobody
-# did that either.
+# did that either. `bayesdp ledger export` writes the whole history as text, signed if there is a
+# key: see [A team's budget](how_to.md#a-teams-budget), with roles for auditors and spenders, and
+# backup and restore.
 #
 # ## Many small releases
 #

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bayesdp.cli.options import Json
+from bayesdp.cli.options import Force, Json
 from bayesdp.cli.printed import print_json, print_next
 from bayesdp.errors import InvalidInput, quoted
 
@@ -23,6 +24,13 @@ Url = Annotated[
     str, typer.Argument(help="sqlite:///budget.db or postgresql+psycopg://user@host/database")
 ]
 Name = Annotated[str, typer.Argument(help="The dataset's name.")]
+Key = Annotated[
+    str | None, typer.Option(help="File of the key of signed heads, made by `ledger key`.")
+]
+Extends = Annotated[
+    Path | None,
+    typer.Option(help="An export or a head that was kept; the history must begin with it."),
+]
 Relation = Annotated[
     str, typer.Option(help="Neighbouring relation: add_remove, replace_one, edge or node.")
 ]
@@ -166,24 +174,119 @@ def spend(
 
 @app.command()
 def verify(
-    url: Url,
+    ledger: Annotated[str, typer.Argument(help="URL of a ledger, or the file of an export.")],
     head: Annotated[
         list[str] | None,
         typer.Option(help="DATASET=HASH as printed earlier; must still be in the history."),
     ] = None,
+    extends: Extends = None,
+    key: Key = None,
     as_json: Json = False,
 ) -> None:
     """Check every row, and print each dataset's last hash, to keep elsewhere."""
     from bayesdp.privacy.ledger import Ledger
 
     heads = dict(_head(text) for text in head or [])
-    found = Ledger.open(url).verify(heads)
+    is_file = "://" not in ledger
+    if is_file:
+        found = Ledger.verify_export(ledger, heads, extends=extends, key=key)
+    else:
+        found = Ledger.open(ledger).verify(heads, extends=extends, key=key)
     if as_json:
         print_json({"heads": found, "sound": True})
         return
-    for name, last in found.items():
-        typer.echo(f"{name}={last}")
-    typer.echo("the ledger is sound")
+    _print_heads(found)
+    signed = "and signed with this key" if key else "and no signature was checked"
+    typer.echo(f"the export is sound, {signed}" if is_file else "the ledger is sound")
+
+
+@app.command()
+def export(
+    url: Url,
+    out: Annotated[Path | None, typer.Option(help="File to write; default: print it.")] = None,
+    key: Key = None,
+    extends: Extends = None,
+    head_only: Annotated[
+        bool, typer.Option("--head-only", help="Write budgets, counts and last hashes alone.")
+    ] = False,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Write all budgets and entries as text, to verify and restore; signed with --key."""
+    from bayesdp.display.words import count_of
+    from bayesdp.privacy.ledger import Ledger
+
+    if as_json and out is None:
+        raise InvalidInput(
+            "json is for what is said of a file, and none is named: give --out; an export is lines "
+            "of JSON itself"
+        )
+    ledger = Ledger.open(url)
+    text = ledger.export(out, key=key, extends=extends, head_only=head_only, force=force)
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    lines = text.count("\n")
+    if as_json:
+        print_json({"out": str(out), "lines": lines, "signed": key is not None})
+        return
+    typer.echo(f"{out}: {count_of(lines, 'line')}{', signed' if key else ''}")
+    print_next(
+        f"bayesdp ledger verify {'URL --extends ' if head_only else ''}{shlex.quote(str(out))}"
+        + (f" --key {shlex.quote(key)}" if key else "")
+    )
+
+
+@app.command()
+def restore(
+    url: Url,
+    file: Annotated[Path, typer.Argument(help="An export.")],
+    extends: Extends = None,
+    key: Key = None,
+    as_json: Json = False,
+) -> None:
+    """Write an export's budgets and entries into a ledger that has none."""
+    from bayesdp.privacy.ledger import Ledger
+
+    heads = Ledger.open(url).restore(file, extends=extends, key=key)
+    if as_json:
+        print_json({"heads": heads})
+        return
+    _print_heads(heads)
+    typer.echo("restored; what was spent after that export is forgotten: never use the old ledger")
+
+
+@app.command()
+def key(
+    file: Annotated[Path, typer.Argument(help="File to write, which only you can read.")],
+    as_json: Json = False,
+) -> None:
+    """Make a key to sign heads of ledgers with."""
+    from bayesdp.privacy.ledger_key import make_key
+
+    make_key(file)
+    if as_json:
+        print_json({"out": str(file)})
+        return
+    typer.echo(f"{file}: a new key; keep it where nobody who writes to the ledger can read it")
+
+
+@app.command()
+def roles(
+    auditor: Annotated[
+        str, typer.Option(help="Role that may verify and export.")
+    ] = "ledger_auditor",
+    spender: Annotated[str, typer.Option(help="Role that may spend, too.")] = "ledger_spender",
+    as_json: Json = False,
+) -> None:
+    """Print PostgreSQL's SQL for who may only read a ledger, and who may only add to it."""
+    from bayesdp.privacy.ledger_store import roles
+
+    sql = roles(auditor, spender)
+    if as_json:
+        print_json({"sql": sql})
+        return
+    typer.echo(sql, nl=False)
 
 
 def open_account(url: str | None, dataset: str | None) -> DatasetLedger | None:
@@ -242,6 +345,11 @@ def _print(title: str, headings: tuple[str, ...], rows: list[tuple[Any, ...]]) -
 def cost_text(cost: Any) -> str:
     """Epsilon, and delta unless it is zero, with all their digits."""
     return f"{cost.epsilon}" if cost.delta == 0 else f"{cost.epsilon}, {cost.delta}"
+
+
+def _print_heads(heads: dict[str, str]) -> None:
+    for name, last in heads.items():
+        typer.echo(f"{name}={last}")
 
 
 def _head(text: str) -> tuple[str, str]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bayesdp.checks import check_delta, is_number
 from bayesdp.display.words import listed, one_line
 from bayesdp.errors import InvalidInput, LedgerCorrupted, quoted
+from bayesdp.privacy import ledger_export
 from bayesdp.privacy.distributional.guarantee import refuse_distributional
 from bayesdp.privacy.guarantee import (
     Guarantee,
@@ -22,6 +24,7 @@ from bayesdp.privacy.ledger_chain import Budget, Chain, Entry, now
 from bayesdp.privacy.ledger_filter import Cost, charge, keeps, left, refusal, together
 from bayesdp.privacy.ledger_names import alike, check_name, find_name
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.storage import check_file, whole_file
 
 if TYPE_CHECKING:
     from bayesdp.privacy.ledger_store import Store
@@ -147,7 +150,13 @@ class Ledger:
         exact, first = find_name(self.datasets(), name, self._store.name)
         return DatasetLedger(self._store, exact, accept_unproved=accept_unproved, instead=first)
 
-    def verify(self, heads: Mapping[str, str] | None = None) -> dict[str, str]:
+    def verify(
+        self,
+        heads: Mapping[str, str] | None = None,
+        *,
+        extends: Path | str | None = None,
+        key: Path | str | None = None,
+    ) -> dict[str, str]:
         """Check every row of every dataset against the chain of hashes.
 
         Parameters
@@ -156,6 +165,11 @@ class Ledger:
             The result of an earlier `verify`, kept elsewhere. Each hash must still be in its
             dataset's history; if not, somebody has written another, consistent history, or
             restored an old copy.
+        extends : path, optional
+            An export, or the head of one, that was kept elsewhere: this ledger must begin with
+            all that it says.
+        key : path, optional
+            File of the key that `extends` must be signed with.
 
         Returns
         -------
@@ -165,30 +179,152 @@ class Ledger:
         Raises
         ------
         LedgerCorrupted
-            If a row was changed, deleted, inserted or moved; names the first bad entry.
+            If a row was changed, deleted, inserted or moved; names the first bad entry. If the
+            history isn't the one that was kept, or that wasn't signed with the key.
         InvalidInput
-            If there is no ledger.
+            If there is no ledger, a file can't be read, or there is a key and nothing signed.
         """
+        if key is not None and extends is None:
+            raise InvalidInput(
+                "key is given, and a ledger isn't signed itself: give a signed export or head, too "
+                "(extends, --extends)"
+            )
+        return _checked(self._chains(), heads, extends, key)
+
+    @classmethod
+    def verify_export(
+        cls,
+        file: Path | str,
+        heads: Mapping[str, str] | None = None,
+        *,
+        extends: Path | str | None = None,
+        key: Path | str | None = None,
+    ) -> dict[str, str]:
+        """Check every line of an export, without the database.
+
+        Parameters
+        ----------
+        file : path
+            As `export` wrote it.
+        heads, extends
+            What was kept of the ledger earlier, as in `verify`.
+        key : path, optional
+            File of the key that the export must be signed with, and `extends` too.
+
+        Returns
+        -------
+        dict of dataset to hash
+            The last hash of each.
+
+        Raises
+        ------
+        LedgerCorrupted
+            If a line was changed, moved, inserted or lost; names the line. If the history isn't
+            the one that was kept, or wasn't signed with the key.
+        InvalidInput
+            If a file can't be read, or isn't an export.
+        """
+        return _checked(ledger_export.read(file, key).histories(), heads, extends, key)
+
+    def export(
+        self,
+        out: Path | str | None = None,
+        *,
+        key: Path | str | None = None,
+        extends: Path | str | None = None,
+        head_only: bool = False,
+        force: bool = False,
+    ) -> str:
+        """Write all budgets and entries, verified, as text that can be verified and restored.
+
+        Parameters
+        ----------
+        out : path, optional
+            File to write.
+        key : path, optional
+            File of a key, made by ``bayesdp ledger key``, to sign the head with. What a signature
+            shows, and what it doesn't, is in ``bayesdp.privacy.ledger_export``.
+        extends : path, optional
+            The export or head that was made last, by the same key if there is one. Nothing is
+            written or signed unless this ledger begins with all that it says.
+        head_only : bool
+            Whether to write the last line alone: each dataset's budget, number of entries and
+            last hash, which is enough for `extends`.
+        force : bool
+            Whether a file that exists may be replaced.
+
+        Returns
+        -------
+        str
+            Lines of JSON: what it is, each row with its hash, and the head.
+
+        Raises
+        ------
+        LedgerCorrupted
+            If the ledger isn't what was written, or not what `extends` says.
+        ReleaseExists
+            If the file exists and may not be replaced.
+        InvalidInput
+            If there is no ledger, or a file can't be read or written.
+        """
+        target = None if out is None else Path(out)
+        if target is not None:
+            check_file(target, force=force)
+        chains = self._chains()
+        _checked(chains, None, extends, key)
+        text = ledger_export.written(chains, key, head=head_only)
+        if target is not None:
+            with whole_file(target) as work:
+                work.write_text(text, encoding="ascii", newline="\n")
+        return text
+
+    def restore(
+        self,
+        file: Path | str,
+        *,
+        extends: Path | str | None = None,
+        key: Path | str | None = None,
+    ) -> dict[str, str]:
+        """Write an export's budgets and entries, with their hashes, where there are none yet.
+
+        What was spent after the export is forgotten, and could be spent again: give the last head
+        that is known as `extends`, and never use both this ledger and the old one.
+
+        Parameters
+        ----------
+        file : path
+            As `export` wrote it.
+        extends : path, optional
+            An export or a head: nothing is written unless the file begins with all that it says.
+        key : path, optional
+            File of the key that both must be signed with.
+
+        Returns
+        -------
+        dict of dataset to hash
+            The last hash of each.
+
+        Raises
+        ------
+        InvalidInput
+            If this ledger has any dataset, or a file can't be read or isn't an export.
+        LedgerCorrupted
+            If the file isn't what was written, isn't signed with the key, or is too old.
+        LedgerUnavailable
+            If the database fails.
+        """
+        chains = ledger_export.read(file, key).histories()
+        heads = _checked(chains, None, extends, key)
+        self._store.restore(chains)
+        return heads
+
+    def _chains(self) -> list[Chain]:
         if not self._store.exists():
             raise InvalidInput(
                 f"there is no ledger at {self._store.name}; if there was one, restore it from a "
                 "backup that holds every spend"
             )
-        chains = {chain.dataset: chain for chain in self._store.chains()}
-        for chain in chains.values():
-            if not keeps(chain.budget, chain.entries):
-                raise chain.corrupted(len(chain.entries), "more was spent than the budget")
-        for given, head in (heads or {}).items():
-            dataset = given if given in chains else (*alike(chains, given), given)[0]
-            if dataset not in chains or head not in chains[dataset].hashes:
-                raise LedgerCorrupted(
-                    f"dataset {quoted(dataset)}: the hash given isn't in its history any more, so "
-                    "the history was rewritten or is an old copy; restore it from a backup that "
-                    "holds every spend",
-                    dataset,
-                    None,
-                )
-        return {dataset: chain.head for dataset, chain in chains.items()}
+        return self._store.chains()
 
     def __repr__(self) -> str:
         return f"<Ledger at {self._store.name}>"
@@ -352,6 +488,32 @@ class DatasetLedger:
         with self._lock:
             self._store.read(self._chain)
             return self._chain
+
+
+def _checked(
+    chains: Sequence[Chain],
+    heads: Mapping[str, str] | None,
+    extends: Path | str | None,
+    key: Path | str | None,
+) -> dict[str, str]:
+    """Check histories against their budgets and what was kept; return each one's last hash."""
+    named = {chain.dataset: chain for chain in chains}
+    for chain in chains:
+        if not keeps(chain.budget, chain.entries):
+            raise chain.corrupted(len(chain.entries), "more was spent than the budget")
+    for given, head in (heads or {}).items():
+        dataset = given if given in named else (*alike(named, given), given)[0]
+        if dataset not in named or head not in named[dataset].hashes:
+            raise LedgerCorrupted(
+                f"dataset {quoted(dataset)}: the hash given isn't in its history any more, so "
+                "the history was rewritten or is an old copy; restore it from a backup that "
+                "holds every spend",
+                dataset,
+                None,
+            )
+    if extends is not None:
+        ledger_export.read(extends, key).check_extended(chains)
+    return {chain.dataset: chain.head for chain in chains}
 
 
 def _released(said: Mapping[str, Any]) -> str:

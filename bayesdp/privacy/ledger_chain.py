@@ -10,14 +10,16 @@ moved breaks the chain at that place, or its dataset's count and last hash, whic
 are kept beside it under a hash of their own.
 
 The hashes have no secret key: whoever can write to the database and knows this file can
-write another history, whole and consistent. Note a `head` elsewhere, and give it to
-`Ledger.verify`, to find that too. No timestamp is ever compared with another.
+write another history, whole and consistent. Keep a head elsewhere, signed if others handle
+it (`bayesdp.privacy.ledger_export`), and give it to `Ledger.verify`, to find that too. No
+timestamp is ever compared with another.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -29,6 +31,13 @@ from bayesdp.privacy.guarantee import Guarantee, Strength
 from bayesdp.privacy.neighbours import Neighbours
 
 GENESIS = "0" * 64
+ADVICE = (
+    "the ledger was changed by something other than bayesdp, or is a wrong or partial copy: stop "
+    "releasing, and restore it from a backup that holds every spend"
+)
+_UNREADABLE = (
+    ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError
+)  # fmt: skip
 
 
 class Row(NamedTuple):
@@ -151,13 +160,13 @@ class Entry:
         if body["kind"] != "spend":
             raise ValueError("not a spend")
         promise = body["guarantee"]
-        epsilon, rho = float(body["epsilon"]), promise.get("rho")
+        epsilon, rho = _cost(body["epsilon"]), promise.get("rho")
         return cls(
             position=int(body["position"]),
             epsilon=epsilon,
-            delta=float(body["delta"]),
+            delta=_cost(body["delta"]),
             # Before there was concentrated composition, no rho was written.
-            rho=float(body["rho"]) if "rho" in body else pure_to_zcdp(epsilon),
+            rho=_cost(body["rho"]) if "rho" in body else pure_to_zcdp(epsilon),
             guarantee=Guarantee(
                 epsilon=float(promise["epsilon"]),
                 delta=float(promise["delta"]),
@@ -176,9 +185,11 @@ class Entry:
 class Chain:
     """A dataset's rows, as far as they have been read and found sound."""
 
-    def __init__(self, dataset: str) -> None:
+    def __init__(self, dataset: str, advice: str = ADVICE) -> None:
         self.dataset = dataset
+        self.advice = advice
         self.entries: list[Entry] = []
+        self.bodies: list[str] = []
         self.hashes: list[str] = []
         self._budget: Budget | None = None
 
@@ -203,9 +214,7 @@ class Chain:
         """The error to raise, naming the first bad entry."""
         where = "" if position is None else f", entry {position}"
         return LedgerCorrupted(
-            f"dataset {quoted(self.dataset)}{where}: {what}; the ledger was changed by something "
-            "other than bayesdp, or is a wrong or partial copy: stop releasing, and restore it "
-            "from a backup that holds every spend",
+            f"dataset {quoted(self.dataset)}{where}: {what}; {self.advice}",
             self.dataset,
             position,
         )
@@ -244,7 +253,8 @@ class Chain:
         position = len(self.hashes)
         if row.position != position:
             raise self.corrupted(position, f"it is missing; the next one is {row.position}")
-        if not isinstance(row.body, str) or link(self.head, row.body) != row.hash:
+        plain = isinstance(row.body, str) and row.body.isascii()
+        if not plain or link(self.head, row.body) != row.hash:
             raise self.corrupted(position, "its content or its place doesn't match its hash")
         try:
             body = json.loads(row.body)
@@ -254,9 +264,18 @@ class Chain:
                 self.entries.append(Entry.read(body, row.hash))
             else:
                 self._budget = Budget.read(body)
-        except (KeyError, TypeError, ValueError) as error:
+        except _UNREADABLE as error:
             raise self.corrupted(position, f"its content can't be read ({error})") from error
+        self.bodies.append(row.body)
         self.hashes.append(row.hash)
+
+
+def _cost(value: Any) -> float:
+    """A cost as written; one below zero would give budget back."""
+    cost = float(value)
+    if not 0 <= cost < math.inf:
+        raise ValueError(f"a cost of {cost}")
+    return cost
 
 
 def now() -> str:

@@ -9,7 +9,8 @@ read `FOR UPDATE`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -25,6 +26,8 @@ VERSION = 1
 
 MIGRATIONS: dict[int, Callable[[Connection], None]] = {}
 """Statements that turn a version's tables into those of the next, within one transaction."""
+
+_ROLE = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 _metadata = sa.MetaData()
 _ledger = sa.Table(
@@ -133,19 +136,36 @@ class Store:
                     f"dataset {quoted(there[0])} exists already in {self.name}, and a budget is "
                     "never changed or started afresh; use ledger.dataset(...) with this name"
                 )
-            first = link(GENESIS, body)
-            connection.execute(
-                _dataset.insert().values(
-                    name=name, number=row.datasets, rows=1, head=first, seal=seal(name, 1, first)
+            first = Row(0, body, link(GENESIS, body))
+            _add_dataset(connection, row.datasets, name, [first])
+            _close_list(connection, row.datasets + 1, link(row.head, first.hash))
+
+    def restore(self, chains: Sequence[Chain]) -> None:
+        """Write datasets with their whole histories, as they are, where there is none yet.
+
+        Raises
+        ------
+        InvalidInput
+            If there is any dataset already.
+        """
+        if self._database.is_missing:
+            self._database.make()
+        with self._database.transaction(write=True) as connection:
+            self._database.lock(connection)
+            if _version(connection, self.name) is None:
+                _make_tables(connection)
+            connection.execute(sa.select(_ledger).with_for_update()).one()
+            if there := connection.execute(sa.select(_dataset.c.name)).scalars().first():
+                raise InvalidInput(
+                    f"the ledger {self.name} has datasets already ({quoted(there)}), and a history "
+                    "is never mixed with another; restore into an empty place"
                 )
-            )
-            connection.execute(
-                _entry.insert().values(dataset=name, position=0, body=body, hash=first)
-            )
-            count, head = row.datasets + 1, link(row.head, first)
-            connection.execute(
-                _ledger.update().values(datasets=count, head=head, seal=seal(count, head))
-            )
+            head = GENESIS
+            for number, chain in enumerate(chains):
+                rows = [Row(k, body, chain.hashes[k]) for k, body in enumerate(chain.bodies)]
+                _add_dataset(connection, number, chain.dataset, rows)
+                head = link(head, chain.hashes[0])
+            _close_list(connection, len(chains), head)
 
     def read(self, chain: Chain) -> None:
         """Bring a chain up to what is stored, checking every row that is new to it."""
@@ -220,6 +240,41 @@ class Store:
             raise chain.corrupted(None, "its count or last hash was changed")
 
 
+def roles(auditor: str, spender: str) -> str:
+    """SQL of PostgreSQL's roles for who only reads a ledger, and for who only adds to it.
+
+    A spend adds a row and moves its dataset's count and last hash, the only columns that a
+    spender may update. One that is set wrong is found by every reader; no entry can be changed or
+    deleted, so that nothing spent is lost. Roles are a server's and not a database's: those that
+    are there already are used as they are.
+
+    Raises
+    ------
+    InvalidInput
+        If a role isn't a plain name, or both are the same.
+    """
+    for argument, name in (("auditor", auditor), ("spender", spender)):
+        if not _ROLE.fullmatch(name):
+            raise InvalidInput(
+                f"{argument} is {quoted(name)}; it must be a name of at most 63 lower-case "
+                "letters, digits and _"
+            )
+    if auditor == spender:
+        raise InvalidInput(f"auditor and spender are both {quoted(auditor)}; give two names")
+    tables = ", ".join(table.name for table in (_ledger, _dataset, _entry))
+    there = "EXCEPTION WHEN duplicate_object THEN NULL"
+    return f"""\
+BEGIN;
+DO $$ BEGIN CREATE ROLE {auditor}; {there}; END $$;
+DO $$ BEGIN CREATE ROLE {spender}; {there}; END $$;
+REVOKE ALL ON {tables} FROM PUBLIC, {auditor}, {spender};
+GRANT SELECT ON {tables} TO {auditor}, {spender};
+GRANT INSERT ON {_entry.name} TO {spender};
+GRANT UPDATE (rows, head, seal) ON {_dataset.name} TO {spender};
+COMMIT;
+"""
+
+
 def _version(connection: Connection, where: str) -> int | None:
     """The version of the tables, or None if there are none."""
     if not sa.inspect(connection).has_table(_ledger.name):
@@ -258,6 +313,17 @@ def _make_tables(connection: Connection) -> None:
             id=1, version=VERSION, datasets=0, head=GENESIS, seal=seal(0, GENESIS)
         )
     )
+
+
+def _add_dataset(connection: Connection, number: int, name: str, rows: Sequence[Row]) -> None:
+    head = rows[-1].hash
+    own = {"number": number, "rows": len(rows), "head": head, "seal": seal(name, len(rows), head)}
+    connection.execute(_dataset.insert().values(name=name, **own))
+    connection.execute(_add_row, [{"dataset": name, **row._asdict()} for row in rows])
+
+
+def _close_list(connection: Connection, count: int, head: str) -> None:
+    connection.execute(_ledger.update().values(datasets=count, head=head, seal=seal(count, head)))
 
 
 def _migrate(connection: Connection) -> None:

@@ -73,6 +73,12 @@ def test_a_ledger(said):
     assert one["history"][1]["released"]["mechanisms"][0]["name"] == "other"
     heads = said(f"ledger verify {url}")["heads"]
     assert heads == bdp.Ledger.open(url).verify()
+    assert said("ledger key k") == {"out": "k"}
+    found = said(f"ledger export {url} --out e.jsonl --key k")
+    assert found == {"out": "e.jsonl", "lines": 5, "signed": True}
+    assert said("ledger verify e.jsonl --key k") == {"heads": heads, "sound": True}
+    assert said("ledger restore sqlite:///c.db e.jsonl") == {"heads": heads}
+    assert said("ledger roles")["sql"].startswith("BEGIN;")
 
 
 def test_lists_errata_and_a_schema(said):

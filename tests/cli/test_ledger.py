@@ -85,6 +85,46 @@ def test_a_release_that_cannot_be_written_costs_nothing(bayesdp):
     assert bdp.Ledger.open(URL).dataset("survey").history() == []
 
 
+def test_an_export_from_first_to_last(bayesdp):
+    bayesdp(f"ledger create {URL} survey --epsilon 4 --neighbours replace_one")
+    spend = f"ledger spend {URL} survey --neighbours replace_one --mechanism m --source x --epsilon"
+    assert bayesdp(f"{spend} 1")[0] == 0
+    status, out, _ = bayesdp("ledger key 'my key'")
+    assert (status, Path("my key").read_text().strip() in out) == (0, False)
+    status, printed, _ = bayesdp(f"ledger export {URL}")
+    assert (status, printed.count("\n")) == (0, 4)
+    status, out, _ = bayesdp(f"ledger export {URL} --out e.jsonl --key 'my key'")
+    assert status == 0
+    assert out == ("e.jsonl: 4 lines, signed\nnext: bayesdp ledger verify e.jsonl --key 'my key'\n")
+    status, out, _ = bayesdp("ledger verify e.jsonl --key 'my key'")
+    assert out.endswith("the export is sound, and signed with this key\n")
+    assert bayesdp("ledger verify e.jsonl")[1].endswith("no signature was checked\n")
+    head = out.splitlines()[0]
+    assert bayesdp(f"ledger verify e.jsonl --head {head}")[0] == 0
+    assert "rewritten" in bayesdp("ledger verify e.jsonl --head survey=00")[2]
+    assert bayesdp(f"{spend} 1")[0] == 0
+    status, out, _ = bayesdp(f"ledger export {URL} --out h --head-only --extends e.jsonl")
+    assert out == "h: 1 line\nnext: bayesdp ledger verify URL --extends h\n"
+    assert bayesdp(f"ledger verify {URL} --extends h")[0] == 0
+    line = "ledger restore sqlite:///new.db e.jsonl"
+    assert "has 1 entry left of 2" in bayesdp(f"{line} --extends h")[2]
+    assert not Path("new.db").exists()
+    status, out, _ = bayesdp(f"{line} --key 'my key'")
+    assert out.startswith(f"{head}\nrestored; ")
+    assert "has datasets already" in bayesdp(line)[2]
+    Path("e.jsonl").write_text(Path("e.jsonl").read_text().replace("1.0", "0.1", 1))
+    status, _, err = bayesdp("ledger verify e.jsonl")
+    assert (status, "line 3 of 'e.jsonl'" in err) == (2, True)
+
+
+def test_the_sql_of_roles(bayesdp):
+    sql = bayesdp("ledger roles")[1]
+    assert len(sql.splitlines()) == 8
+    assert "DELETE" not in sql
+    other = bayesdp("ledger roles --auditor ann --spender bob")[1]
+    assert other == sql.replace("ledger_auditor", "ann").replace("ledger_spender", "bob")
+
+
 def test_a_changed_ledger_is_reported(bayesdp):
     import sqlite3
 
@@ -110,6 +150,15 @@ BAD = {
     "ledger show sqlite:///none.db": "is empty",
     "ledger verify sqlite:///none.db": "no ledger",
     f"ledger verify {URL} --head s": "DATASET=HASH",
+    f"ledger verify {URL} --key none": "give a signed export or head, too",
+    f"ledger verify {URL} --extends none": "'none' is no export",
+    "ledger verify budget.db": "named by its URL, such as sqlite:///budget.db",
+    f"ledger export {URL} --json": "give --out",
+    f"ledger export {URL} --key none": "key names no file",
+    f"ledger export {URL} --out budget.db": "--force",
+    f"ledger restore {URL} none": "'none' is no export",
+    "ledger key budget.db": "never replaced",
+    "ledger roles --spender Bob": "spender is 'Bob'",
     f"{SPEND} 9": "Ask for no more than is left",
     f"{SPEND} -1": "epsilon is -1",
     f"{SPEND} 0.1 --strength sure": "strength is 'sure'",

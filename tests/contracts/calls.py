@@ -727,6 +727,14 @@ def _privacy(call: Any) -> None:
     call(anew(lambda: ledger("survey").dataset), "survey")
     call(anew(lambda: ledger("survey").dataset("survey").spend), promise)
     call(anew(lambda: ledger("survey").verify))
+    call(anew(lambda: ledger("survey").export), "e.jsonl")
+
+    def exported() -> Any:
+        ledger("survey").export("e.jsonl", force=True)
+        return ledger()
+
+    call(anew(lambda: exported().restore), "e.jsonl")
+    call(anew(lambda: exported().verify_export), "e.jsonl")
 
 
 def _laws(call: Any) -> None:

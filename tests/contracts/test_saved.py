@@ -66,6 +66,15 @@ def test_a_saved_ledger_says_what_it_said(ledger: bdp.Ledger):
     assert write.as_json(write.ledger_content(ledger)) == LEDGER
 
 
+def test_a_saved_export_is_verified_and_restored(ledger: bdp.Ledger, tmp_path: Path):
+    key = write.write_key(tmp_path)
+    assert bdp.Ledger.verify_export(write.EXPORT, key=key) == LEDGER["heads"]
+    restored = bdp.Ledger.open(f"sqlite:///{tmp_path / 'restored.db'}")
+    restored.restore(write.EXPORT, key=key)
+    assert write.as_json(write.ledger_content(restored)) == LEDGER
+    assert ledger.export(key=key) == write.EXPORT.read_text()
+
+
 def test_a_saved_ledger_is_spent_from(ledger: bdp.Ledger):
     survey = ledger.dataset("survey")
     before = LEDGER["datasets"]["survey"]

@@ -10,6 +10,7 @@ All records in them are made up.
 import dataclasses
 import json
 import math
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from tests.contracts.examples.example import Example
 
 HERE = Path(__file__).parent
 RELEASES, LEDGER, EXPECTED = HERE / "releases", HERE / "ledger.db", HERE / "expected.json"
+EXPORT = HERE / "ledger.jsonl"
 KEY = b"not a secret: it signs test data"
 MODELS: list[tuple[str, dict[str, Any]]] = [
     ("binomial", {"prior": [0.5, 2.0]}),
@@ -161,6 +163,14 @@ def write_ledger() -> dict[str, Any]:
     return as_json(ledger_content(ledger))
 
 
+def write_key(folder: Path) -> Path:
+    """A file of the key that the export is signed with."""
+    path = folder / "test.key"
+    path.write_text(KEY.hex(), encoding="ascii")
+    path.chmod(0o600)
+    return path
+
+
 def main() -> None:
     """Write what is missing."""
     RELEASES.mkdir(exist_ok=True)
@@ -168,6 +178,9 @@ def main() -> None:
     write_releases(expected["releases"])
     if not LEDGER.exists():
         expected["ledger"] = write_ledger()
+    if not EXPORT.exists():
+        with tempfile.TemporaryDirectory() as folder:
+            bdp.Ledger.open(f"sqlite:///{LEDGER}").export(EXPORT, key=write_key(Path(folder)))
     EXPECTED.write_text(json.dumps(expected, indent=1) + "\n", "utf-8")
 
 
