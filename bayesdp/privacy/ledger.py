@@ -446,7 +446,7 @@ class DatasetLedger:
             price = charge(guarantee, budget.neighbours)
             entry = Entry(len(entries) + 1, *price, guarantee, dict(released or {}), now())
             if not keeps(budget, [*entries, entry]):
-                raise refusal(self.name, budget, entries, price)
+                raise refusal(self.name, budget, entries, entry)
             made.append(entry)
             return entry.body(self.name)
 

@@ -141,7 +141,7 @@ def left(budget: Budget, events: Sequence[Charge | Entry]) -> Cost:
     return Cost(epsilon, _delta_left(budget, events))
 
 
-def refusal(name: str, budget: Budget, events: Sequence[Entry], price: Charge) -> BudgetExceeded:
+def refusal(name: str, budget: Budget, events: Sequence[Entry], entry: Entry) -> BudgetExceeded:
     """The error for a release that the budget doesn't keep."""
     rest = left(budget, events)
     kept = (
@@ -149,10 +149,18 @@ def refusal(name: str, budget: Budget, events: Sequence[Entry], price: Charge) -
         if budget.conversion_delta
         else ""
     )
+    own = entry.guarantee
+    elsewhere = (
+        f" (what it promises under {own.neighbours.value}, epsilon = {own.epsilon}, is this much "
+        f"for two of its steps; a synthesizer with neighbours = {quoted(budget.neighbours.value)} "
+        "may cost less)"
+        if own.neighbours is not budget.neighbours
+        else ""
+    )
     return BudgetExceeded(
         f"dataset {quoted(name)} has epsilon = {rest.epsilon} and delta = {rest.delta} left "
-        f"({budget.neighbours.value}){kept}, and the release costs epsilon = {price.epsilon} and "
-        f"delta = {price.delta}; nothing was spent. Ask for no more than is left",
+        f"({budget.neighbours.value}){kept}, and the release costs epsilon = {entry.epsilon} and "
+        f"delta = {entry.delta}{elsewhere}; nothing was spent. Ask for no more than is left",
         *rest,
     )
 

@@ -5,6 +5,7 @@ import math
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -215,3 +216,18 @@ def test_all_sums_of_concentrated_spends_verify(epsilons):
     tight = bdp.compose([promise(event.epsilon) for event in events] or [promise(0.0)], delta=1e-5)
     assert tight.epsilon <= 0.5
     assert tight.rho == cost(events).rho
+
+
+def test_a_refusal_says_why_it_costs_more_than_was_asked_for(tmp_path):
+    ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/b.db")
+    dataset = ledger.create("voters", epsilon=1.0, neighbours="replace_one")
+    schema = bdp.Schema({"a": {"type": "boolean"}})
+    synthesizer = bdp.TableSynthesizer(schema, epsilon=0.8)
+    with pytest.raises(bdp.errors.BudgetExceeded) as caught:
+        synthesizer.release(pd.DataFrame({"a": [True, False]}), ledger=dataset)
+    said = str(caught.value)
+    assert "the release costs epsilon = 1.6 and" in said
+    assert "promises under add_remove, epsilon = 0.8, is this much for two of its steps" in said
+    assert "neighbours = 'replace_one' may cost less" in said
+    direct = bdp.TableSynthesizer(schema, epsilon=0.8, neighbours="replace_one")
+    direct.release(pd.DataFrame({"a": [True, False]}), ledger=dataset)
