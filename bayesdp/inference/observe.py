@@ -11,6 +11,7 @@ element by element where there are several, so that nothing discrete is left to 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bayesdp.engines.pymc.sampling import import_pymc
@@ -19,6 +20,7 @@ from bayesdp.inference.exact_release import is_exact, log_density_of
 from bayesdp.inference.observed_integers import log_sum_of, log_table_of
 from bayesdp.inference.observed_numbers import log_law_of
 from bayesdp.inference.several import Releases, all_releases
+from bayesdp.inference.table.marginal import marginal_parts
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -30,6 +32,7 @@ def observe(
     *,
     n: int | None = None,
     name: str | None = None,
+    columns: Sequence[str] | None = None,
 ) -> Any:
     """Condition the PyMC model of the enclosing ``with`` block on a release.
 
@@ -57,6 +60,10 @@ def observe(
         say it.
     name : str, optional
         Name of the potential that is added. Default: "release", or the next of "release_2", ....
+    columns : sequence of str, optional
+        Of a whole table's release, the columns of one marginal that was released: the statistic is
+        the vector of its counts, the last column moving fastest, as ``pm.Poisson.dist(mu)`` with
+        one mean for each cell. What other marginals say of these columns isn't used.
 
     Returns
     -------
@@ -87,26 +94,27 @@ def observe(
     pymc = import_pymc()
     model = _model(pymc)
     releases = all_releases(release)
+    laws = [each.parts for each in releases]
+    if columns is not None:
+        laws = [parts for each in releases for parts in marginal_parts(each, columns)]
     name = _free(model, name)
     latent = _found(model, statistic)
     whole = latent.dtype.startswith(("int", "uint", "bool"))
-    exact = all(is_exact(part.mechanism) for each in releases for part in each.parts)
+    exact = all(is_exact(part.mechanism) for parts in laws for part in parts)
     if _is_unnamed(latent, model):
-        if not whole and exact and len(releases) == 1:
-            return pymc.Potential(name, log_density_of(releases[0].parts, latent))
+        if not whole and exact and len(laws) == 1:
+            return pymc.Potential(name, log_density_of(laws[0], latent))
         if not whole:
             raise InvalidInput(
                 "statistic is a continuous distribution without a name; name it, as "
                 "pm.Normal('statistic', mu, sd), so that it is sampled"
             )
-        law = log_sum_of([each.parts for each in releases], latent, n)
+        law = log_sum_of(laws, latent, n)
     elif whole:
-        law = sum(log_table_of(each.parts, latent, n) for each in releases)
+        law = sum(log_table_of(parts, latent, n) for parts in laws)
     else:
-        tags = [name if i == 0 else f"{name}_{i + 1}" for i in range(len(releases))]
-        law = sum(
-            log_law_of(each.parts, latent, n, tag) for each, tag in zip(releases, tags, strict=True)
-        )
+        tags = [name if i == 0 else f"{name}_{i + 1}" for i in range(len(laws))]
+        law = sum(log_law_of(parts, latent, n, tag) for parts, tag in zip(laws, tags, strict=True))
     return pymc.Potential(name, law)
 
 

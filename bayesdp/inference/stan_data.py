@@ -24,11 +24,16 @@ from bayesdp.engines.stan.rows import ends_of_rows
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.observed_integers import integers_of, widest
 from bayesdp.inference.several import Releases, all_releases
+from bayesdp.inference.table.marginal import marginal_parts
 from bayesdp.release import Part, Release
 
 
 def data(
-    release: Releases, *, n: int | None = None, integers: bool | None = None
+    release: Releases,
+    *,
+    n: int | None = None,
+    integers: bool | None = None,
+    columns: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Build a release's part of the data of a Stan program that includes bayesdp's functions.
 
@@ -59,6 +64,9 @@ def data(
     integers : bool, optional
         Whether numbers with noise on a lattice finer than the integers are integers none the less,
         such as counts; by default they aren't.
+    columns : sequence of str, optional
+        Of a whole table's release, the columns of one marginal that was released, whose counts are
+        the integers, the last column moving fastest.
 
     Returns
     -------
@@ -100,7 +108,10 @@ def data(
         versions = [z for part in releases[0].parts for z in _versions(part)]
         return noisy_numbers(noises, versions)
     alike = view_of(releases[0].parts[0].mechanism, AnswersView) is not None
-    rows, _ = integers_of([each.parts for each in releases], n, alike=alike)
+    laws = [each.parts for each in releases]
+    if columns is not None:
+        laws = [parts for each in releases for parts in marginal_parts(each, columns)]
+    rows, _ = integers_of(laws, n, alike=alike)
     values, table = widest(rows, [(-math.inf, math.inf)] * len(rows))
     possible = np.isfinite(table.T)
     ends = ends_of_rows(possible.sum(axis=1))
