@@ -177,8 +177,8 @@ class Study:
             from confidential data must be kept as confidential as the data.
         client : "local", str, Client or None
             "local": processes of this machine, which end with this one. A scheduler's address, or a
-            `distributed.Client`: a cluster whose workers have the same bayesdp. None: this process.
-            A script with "local" needs ``if __name__ == "__main__":``.
+            `distributed.Client`: a cluster whose workers have the same bayesdp and Python. None:
+            this process. A script with "local" needs ``if __name__ == "__main__":``.
         workers : int, optional
             Number of processes of "local"; by default one for each core.
         retry_failed : bool
@@ -191,7 +191,8 @@ class Study:
         ------
         InvalidInput
             If an argument is wrong, the study can't be sent to another process, or the folder holds
-            another study or something else; nothing there is changed then.
+            another study or something else; nothing there is changed then. Also if a worker has
+            another bayesdp or Python.
         MissingDependency
             If `client` isn't None and Dask isn't installed.
         StudyStopped
