@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import sys
 from typing import Annotated, Any
 
@@ -58,6 +60,8 @@ app.command()(doctor.doctor)
 
 def main() -> None:
     """Run the command line; an error prints its message in one line and exits with status 2."""
+    for stream in (sys.stdout, sys.stderr):
+        _take_any_letter(stream)
     try:
         status = app(prog_name="bayesdp", standalone_mode=False)
     except typer.Abort:
@@ -68,6 +72,12 @@ def main() -> None:
             typer.secho(f"error: {message}", fg=typer.colors.RED, err=True)
         sys.exit(2)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _take_any_letter(stream: Any) -> None:
+    """Have a stream show letters that it lacks, as into a file on Windows, in place of failing."""
+    if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
+        stream.reconfigure(errors="backslashreplace")
 
 
 def _usage(error: Any) -> str:

@@ -102,6 +102,14 @@ def test_workers_change_nothing(tmp_path, cluster):
     assert cluster.status == "running"  # what was given isn't closed
 
 
+def test_processes_are_spawned_as_on_every_system():
+    import dask
+    import distributed  # whose settings these are
+
+    assert distributed.__version__
+    assert dask.config.get("distributed.worker.multiprocessing-method") == "spawn"
+
+
 def test_every_task_once(cluster):
     for longest in (None, 1, 7):
         found = [
