@@ -190,7 +190,7 @@ def available_backend() -> str:
 
 
 def _get_pystan() -> str:
-    """What gets PyStan; its server is written for Linux and macOS."""
+    """Say how to get PyStan, whose server is written for Linux and macOS."""
     if sys.platform == "win32":
         return "PyStan doesn't run on Windows: use WSL"
     return 'Install PyStan with: pip install "bayesdp[stan]"'
