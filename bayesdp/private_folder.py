@@ -55,7 +55,7 @@ def private_folder(*, sockets: bool = False) -> Iterator[Path]:
         folder of temporary files has a long path.
     """
     root = tempfile.gettempdir()
-    if sockets and len(os.fsencode(root)) > _LONGEST:
+    if sockets and sys.platform != "win32" and len(os.fsencode(root)) > _LONGEST:
         root = _SHORT
     sweep()
     folder, lock = _locked(root)
@@ -90,35 +90,43 @@ def sweep() -> None:
 
 def _sweep(path: str) -> None:
     """Remove a folder if it is ours, private and not in use."""
-    status = os.lstat(path)
-    ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
-    if not ours or stat.S_IMODE(status.st_mode) != stat.S_IRWXU:
-        return
-    lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # OSError where it is in use
-        shutil.rmtree(path)
-    finally:
-        os.close(lock)
+    if sys.platform != "win32":
+        status = os.lstat(path)
+        ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+        if not ours or stat.S_IMODE(status.st_mode) != stat.S_IRWXU:
+            return
+        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # OSError where it is in use
+            shutil.rmtree(path)
+        finally:
+            os.close(lock)
 
 
 def _locked(root: str) -> tuple[Path, int | None]:
     """Make a new folder, and return it with the handle of its lock, where there are locks."""
     for _ in range(_TRIES):
         folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=root))
-        if sys.platform == "win32":
-            return folder, None
         try:
-            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            lock = _lock(folder)
         except FileNotFoundError:  # swept before it could be locked
             continue
+        if folder.exists():
+            return folder, lock
+        if lock is not None:
+            os.close(lock)
+    raise OSError(f"no private folder could be made in {root}")
+
+
+def _lock(folder: Path) -> int | None:
+    """Lock a folder; None on Windows, which locks files alone."""
+    if sys.platform != "win32":
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         # Where the disk has no locks, a sweep gets none either, and leaves the folder.
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX)
-        if folder.exists():
-            return folder, lock
-        os.close(lock)
-    raise OSError(f"no private folder could be made in {root}")
+        return lock
+    return None
 
 
 def _watch(folder: Path) -> subprocess.Popen[bytes] | None:

@@ -137,7 +137,8 @@ def _replace(work: Path, target: Path, marker: str, *, force: bool) -> None:
 def _sync(path: Path) -> None:
     if os.name == "nt" and path.is_dir():  # a folder has no handle to sync there
         return
-    handle = os.open(path, os.O_RDONLY)
+    # Windows syncs only what may be written, and no system opens a folder to be written.
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
         os.fsync(handle)
     finally:

@@ -19,7 +19,7 @@ EXTRAS = {
     "networks": ["networkx"],
     "postgres": ["psycopg"],
     "stan": ["stan", "httpstan"],
-    "studies": ["dask", "distributed"],
+    "studies": ["dask", "distributed", "fsspec"],
 }
 """The modules that each brings."""
 BROUGHT = {"llvmlite", "packaging", "pytensor", "xarray", "IPython"}

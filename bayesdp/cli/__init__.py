@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import sys
 import warnings
 from typing import Annotated, Any
@@ -59,6 +61,8 @@ app.command()(doctor.doctor)
 def main() -> None:
     """Run the command line; warnings and errors print in a line, and an error exits with 2."""
     warnings.formatwarning = _line_of_warning
+    for stream in (sys.stdout, sys.stderr):
+        _take_any_letter(stream)
     try:
         status = app(prog_name="bayesdp", standalone_mode=False)
     except typer.Abort:
@@ -74,6 +78,12 @@ def main() -> None:
 def _line_of_warning(message: Warning | str, *_: Any, **__: Any) -> str:
     """Say what a warning says alone: which line of code gave it tells a reader nothing."""
     return f"warning: {message}\n"
+
+
+def _take_any_letter(stream: Any) -> None:
+    """Have a stream show letters that it lacks, as into a file on Windows, in place of failing."""
+    if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
+        stream.reconfigure(errors="backslashreplace")
 
 
 def _usage(error: Any) -> str:

@@ -7,6 +7,7 @@ import json
 import platform
 import shutil
 import subprocess
+import sys
 import tempfile
 import warnings
 from collections.abc import Iterable, Iterator
@@ -101,8 +102,9 @@ def _version_of(program: str) -> str | None:
         return None
     try:
         done = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, timeout=20, check=False
-        )
+            [path, "--version"], capture_output=True, timeout=20, check=False,
+            text=True, encoding="utf-8", errors="replace",
+        )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return f"{path}, which can't be run"
     return next(iter(done.stdout.splitlines()), path)
@@ -178,9 +180,13 @@ def _cache(what: str, folders: list[Path], is_code: Any) -> Cache:
 
 
 def _common(folders: list[Path]) -> Path:
+    """The folder that all are in; the first one where they share none, as on two drives."""
     import os
 
-    return Path(os.path.commonpath(folders)) if folders else Path()
+    try:
+        return Path(os.path.commonpath(folders))
+    except ValueError:
+        return next(iter(folders), Path())
 
 
 def _left_behind() -> Iterator[Cache]:
@@ -194,13 +200,20 @@ def _left_behind() -> Iterator[Cache]:
             yield Cache("folders of confidential files in use by running fits", root, len(left))
 
 
+def _get_compiler() -> str:
+    """The command, or the page, that gets a C++ compiler on this system."""
+    if sys.platform == "win32":
+        return "install PyMC from conda-forge, whose packages bring one"
+    return "xcode-select --install" if sys.platform == "darwin" else "apt-get install g++ make"
+
+
 def _faults(found: dict[str, Any]) -> Iterator[str]:
     for each in found["packages"]:
         if not each["fits"] and (each["extra"] is None or each["installed"] is not None):
             has = each["installed"] or "not there"
             yield f"{each['name']} is {has}; needed is {each['needed'] or 'any version'}"
     if not found["compilers"]["g++"] and not found["compilers"]["clang++"]:
-        yield "there is no C++ compiler, which PyMC and Stan need: apt-get install g++ make"
+        yield f"there is no C++ compiler, which PyMC and Stan need: {_get_compiler()}"
     for cache in found["caches"]:
         if cache["strange"]:
             more = "" if len(cache["strange"]) <= _SHOWN else ", ..."

@@ -74,7 +74,7 @@ def study(
         failed = {"failed": len(results.failures), "note": results.note}
         print_json(told | failed | {"summary": rows_of(summary)})
     else:
-        _print(declared.title, results, summary)
+        _print(declared.title, folder, results, summary)
     if len(results.failures) == len(results.frame):
         raise StudyStopped(
             "every replicate failed, as shown above; mend the study and give it another folder, or "
@@ -82,7 +82,7 @@ def study(
         )
 
 
-def _print(title: str, results: StudyResults, summary: pd.DataFrame) -> None:
+def _print(title: str, folder: Path, results: StudyResults, summary: pd.DataFrame) -> None:
     """Print what differs between cells, with the main measures; the rest is in the file."""
     words = ["synthesizer", *results.keys, "analysis", "estimand", "replicates", "failed"]
     same = [name for name in words if summary[name].nunique(dropna=False) == 1]
@@ -97,8 +97,8 @@ def _print(title: str, results: StudyResults, summary: pd.DataFrame) -> None:
         typer.echo(type(summary)(columns).to_string(index=False))
     _print_failures(results.failures)
     typer.echo(
-        f"{len(results.frame):,} rows: {results.folder / 'results.parquet'}; averages and standard "
-        f"errors: {results.folder / _SUMMARY}\n{results.note}"
+        f"{len(results.frame):,} rows: {folder / 'results.parquet'}; averages and standard "
+        f"errors: {folder / _SUMMARY}\n{results.note}"
     )
 
 

@@ -151,6 +151,7 @@ def _open_file(path: Path) -> sqlite3.Connection:
         f"file:{quote(str(path))}?mode=rw", uri=True, timeout=_PATIENCE, isolation_level=None
     )
     connection.execute("PRAGMA synchronous = EXTRA")
+    connection.execute("PRAGMA fullfsync = ON")  # of macOS, where a sync stops at the disk's cache
     return connection
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import citations
 import mathematics
+import paper
 import reference
 import tutorials
 from mkdocs.structure.files import File, Files
@@ -41,7 +42,7 @@ def on_config(config: Any) -> Any:
         {"How to": ["how_to.md", *GUIDES]},
         {"Mechanisms": ["mechanisms/index.md", *(f"mechanisms/{name}" for name in mechanisms)]},
         {"Reference": [*map(_section, reference.SECTIONS), "reference/proofs.md"]},
-        {"Project": ["contributing.md", "changelog.md"]},
+        {"Project": [{"The paper": "paper.md"}, "contributing.md", "changelog.md"]},
     ]
     return config
 
@@ -74,6 +75,7 @@ def on_files(files: Files, *, config: Any) -> Files:
         for name, names in pages.items():
             add(f"reference/{section}/{name}.md", reference.page(names))
     add("reference/proofs.md", reference.proofs_page())
+    add(paper.PICTURE, paper.picture())
     return files
 
 

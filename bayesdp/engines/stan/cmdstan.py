@@ -69,7 +69,7 @@ class CmdStan:
         return {
             "cmdstan": str(self._folder),
             "version": str(import_cmdstanpy().cmdstan_version()),
-            "options": options.read_text() if options.is_file() else "",
+            "options": options.read_text("utf-8") if options.is_file() else "",
             "platform": sysconfig.get_platform(),
             **({"threads": "yes"} if self._options else {}),
         }
@@ -182,7 +182,7 @@ def _printed(folder: Path) -> str:
     """Read what chains printed after their settings, which end with an empty line."""
     said = []
     for console in sorted(folder.glob("*stdout*.txt")):
-        text = console.read_text(errors="replace")
+        text = console.read_text("utf-8", errors="replace")
         lines = (text.partition("\n\n")[2] or text).splitlines()
         said += [line for line in lines if not _COURSE.match(line)]
     return "\n" + "\n".join(said)

@@ -253,7 +253,7 @@ def _is_whole(folder: Path) -> bool:
     if not marker.is_file():
         return False
     try:
-        files = dict(json.loads(marker.read_text())["files"])
+        files = dict(json.loads(marker.read_text("utf-8"))["files"])
     except (ValueError, KeyError, TypeError):
         return False
     paths = ((folder / name, size) for name, size in files.items())
@@ -286,7 +286,8 @@ def _build(
         compile_into(building)
         files = [path for path in building.rglob("*") if path.is_file()]
         sizes = {path.relative_to(building).as_posix(): path.stat().st_size for path in files}
-        (building / MARKER).write_text(json.dumps({**fingerprint, "files": sizes}, indent=1))
+        told = json.dumps({**fingerprint, "files": sizes}, indent=1)
+        (building / MARKER).write_text(told, encoding="utf-8")
         _move_into_place(building, folder)
 
 

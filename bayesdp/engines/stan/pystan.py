@@ -71,7 +71,9 @@ def _httpstan_folder() -> Path:
 def _stan_version() -> str:
     """Version of the Stan that comes with httpstan, from its header."""
     header = _httpstan_folder() / "include" / "stan" / "version.hpp"
-    return ".".join(re.findall(r"#define STAN_(?:MAJOR|MINOR|PATCH) (\d+)", header.read_text()))
+    return ".".join(
+        re.findall(r"#define STAN_(?:MAJOR|MINOR|PATCH) (\d+)", header.read_text("utf-8"))
+    )
 
 
 class PyStan:
@@ -160,7 +162,7 @@ class PyStan:
                 raise EngineFailed(
                     f"Stan can't sample from {program.filename}: {without_values(said, program)}"
                 )
-            declared = json.loads((outcome.folder / "declared.json").read_text())
+            declared = json.loads((outcome.folder / "declared.json").read_text("utf-8"))
             require_variables(program, run.variables, declared)
             return Draws(
                 posterior=_load(outcome.folder / "posterior.npz"),
@@ -190,7 +192,7 @@ def _worker(request: Mapping[str, Any], *, progress: bool = False) -> Iterator[_
     with private_folder(sockets=True) as folder:
         output = folder / "output.txt"
         request = {"cache": str(folder), **request}
-        (folder / "request.json").write_text(json.dumps(request))
+        (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
         with output.open("wb") as stream:
             process = subprocess.Popen(
                 [sys.executable, "-W", "ignore", "-P", str(_WORKER), str(folder)],
@@ -205,17 +207,20 @@ def _worker(request: Mapping[str, Any], *, progress: bool = False) -> Iterator[_
             _wait(process, output if progress else None)
         finally:
             # Chains and compilers are children of the worker and outlive it if it is killed.
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
+            if sys.platform == "win32":  # where there is no PyStan, nor a group of processes
+                process.kill()
+            else:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-        yield _outcome(process.returncode, folder, output.read_text(errors="replace"))
+        yield _outcome(process.returncode, folder, output.read_text("utf-8", errors="replace"))
 
 
 def _outcome(status: int, folder: Path, printed: str) -> _Outcome:
     said = folder / "failure.txt"
     failure = None
     if said.is_file():
-        failure = said.read_text()
+        failure = said.read_text("utf-8")
     elif status != 0:
         failure = f"its process ended with status {status}, perhaps out of memory"
     return _Outcome(folder, failure, printed.strip()[-_TAIL_CHARACTERS:])
@@ -230,7 +235,9 @@ def _wait(process: subprocess.Popen[bytes], output: Path | None) -> None:
     while process.poll() is None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_POLL_SECONDS)
-        lines = re.findall(r"^Sampling: .*%.*$", output.read_text(errors="replace"), re.MULTILINE)
+        lines = re.findall(
+            r"^Sampling: .*%.*$", output.read_text("utf-8", errors="replace"), re.MULTILINE
+        )
         if lines and lines[-1] != shown:
             shown = lines[-1]
             print(shown, file=sys.stderr)

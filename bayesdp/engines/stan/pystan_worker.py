@@ -31,7 +31,7 @@ _STANC_ATTEMPTS = 3
 
 def main(folder: Path) -> None:
     """Carry out the request in `folder`/request.json."""
-    request = json.loads((folder / "request.json").read_text())
+    request = json.loads((folder / "request.json").read_text("utf-8"))
     cache: Any = importlib.import_module("httpstan.cache")
     cache.cache_directory = lambda: Path(request["cache"])
     if request["task"] == "compile":
@@ -84,7 +84,7 @@ def sample(request: dict[str, Any], folder: Path) -> None:
 
     chains, draws = request["chains"], request["draws"]
     model = stan.build(request["code"], request["data"], random_seed=request["seed"])
-    (folder / "declared.json").write_text(json.dumps(model.param_names))
+    (folder / "declared.json").write_text(json.dumps(model.param_names), encoding="utf-8")
     if not set(request["variables"]) <= set(model.param_names):
         return
     starts = {} if request["inits"] is None else {"init": request["inits"]}
@@ -116,7 +116,8 @@ def sample(request: dict[str, Any], folder: Path) -> None:
 def end_with_parent() -> None:
     """Kill this process, its chains and compilers once the process that started it has ended."""
     os.read(0, 1)  # not sys.stdin, whose lock a thread that is waiting would keep at the end
-    os.killpg(os.getpgrp(), signal.SIGKILL)
+    if sys.platform != "win32":  # where PyStan isn't either
+        os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
 if __name__ == "__main__":
@@ -125,5 +126,5 @@ if __name__ == "__main__":
     try:
         main(_folder)
     except Exception as error:
-        (_folder / "failure.txt").write_text(f"{error}" or type(error).__name__)
+        (_folder / "failure.txt").write_text(f"{error}" or type(error).__name__, encoding="utf-8")
         sys.exit(1)

@@ -23,7 +23,6 @@ from bayesdp.progress import wanted
 
 _logger = logging.getLogger(__name__)
 
-_INSTALL_PYSTAN = 'pip install "bayesdp[stan]"'
 _INSTALL_CMDSTAN = (
     "python -m cmdstanpy.install_cmdstan (or, in Python, cmdstanpy.install_cmdstan())"
 )
@@ -185,9 +184,16 @@ def available_backend() -> str:
     if pystan_version() is not None:
         return "pystan"
     raise MissingDependency(
-        f"the engine 'stan' finds neither CmdStan nor PyStan. Install PyStan with: "
-        f"{_INSTALL_PYSTAN}; or CmdStan with: {_INSTALL_CMDSTAN}"
+        f"the engine 'stan' finds neither CmdStan nor PyStan. {_get_pystan()}; or CmdStan with: "
+        f"{_INSTALL_CMDSTAN}"
     )
+
+
+def _get_pystan() -> str:
+    """Say how to get PyStan, whose server is written for Linux and macOS."""
+    if sys.platform == "win32":
+        return "PyStan doesn't run on Windows: use WSL"
+    return 'Install PyStan with: pip install "bayesdp[stan]"'
 
 
 def _choose(backend: str, *, threads: bool = False) -> Backend:
@@ -209,9 +215,7 @@ def _choose(backend: str, *, threads: bool = False) -> Backend:
         return CmdStan(folder, threads=threads)
     version = pystan_version()
     if version is None:
-        raise MissingDependency(
-            f"backend='pystan' needs PyStan. Install it with: {_INSTALL_PYSTAN}"
-        )
+        raise MissingDependency(f"backend='pystan' needs PyStan. {_get_pystan()}")
     why = asked or ", since no CmdStan was found"
     _logger.info("Stan runs through pystan %s%s", version, why)
     return PyStan()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from bayesdp._version import __version__
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput, StudyStopped, quoted
 from bayesdp.optional import needed
@@ -92,17 +95,38 @@ def _at(address: str) -> Iterator[Client]:
     from distributed import Client
 
     try:
+        _greet(address)
         client = Client(address, timeout=_PATIENCE, set_as_default=False)
     except OSError as error:
         raise StudyStopped(
             f"client is {quoted(address)}, but no Dask scheduler answers there within "
-            f"{_PATIENCE:g} seconds; start one with `dask scheduler`, or run with client='local'"
+            f"{_PATIENCE:g} seconds; start one with `dask scheduler`, whose port is 8786 (8787 is "
+            "its dashboard's), or run with client='local'"
+        ) from error
+    except TypeError as error:
+        raise InvalidInput(
+            f"client is {quoted(address)}, and Dask has no certificates for it: name them in its "
+            "configuration under distributed.comm.tls, or give a distributed.Client with its own"
         ) from error
     try:
         _check_workers(client, address)
         yield client
     finally:
         client.close()
+
+
+def _greet(address: str) -> None:
+    """Raise OSError unless a Dask scheduler answers: Dask waits forever for another server."""
+    from distributed.comm import connect
+    from distributed.security import Security
+
+    async def greet() -> None:
+        how = Security().get_connection_args("client")
+        comm = await asyncio.wait_for(connect(address, timeout=_PATIENCE, **how), _PATIENCE)
+        comm.abort()
+
+    with ThreadPoolExecutor(1) as thread:  # this one may have a loop that runs, as in a notebook
+        thread.submit(asyncio.run, greet()).result()
 
 
 @contextmanager
@@ -153,3 +177,23 @@ def _check_workers(client: Client, where: str) -> None:
             f"{where} has no worker, after {_WORKER_PATIENCE:g} seconds; start one with `dask "
             "worker`"
         ) from error
+    _check_versions(client.get_versions(packages=["bayesdp"])["workers"])
+
+
+def _check_versions(workers: Mapping[str, Any]) -> None:
+    """Raise unless workers have this bayesdp, and the Python that functions are pickled for."""
+    python = ".".join(map(str, sys.version_info[:2]))
+    for address, found in sorted(workers.items()):
+        version = found["packages"].get("bayesdp")
+        if version != __version__:
+            has = "no bayesdp" if version in (None, "MISSING") else f"bayesdp {version}"
+            raise InvalidInput(
+                f"the worker at {address} has {has}, and this process {__version__}; install the "
+                f"same there: pip install bayesdp=={__version__}"
+            )
+        its = ".".join(str(found["host"]["python"]).split(".")[:2])
+        if its != python:
+            raise InvalidInput(
+                f"the worker at {address} has Python {its}, and this process {python}, for which "
+                "functions are pickled; start the workers with the same"
+            )

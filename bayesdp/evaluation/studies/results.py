@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_path
 from bayesdp.display.words import listed, one_line
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.evaluation.studies import addresses
 from bayesdp.evaluation.studies.store import NOTE, Store, read_manifest
 
 if TYPE_CHECKING:
@@ -37,26 +38,82 @@ class StudyResults:
         known, the analyses' numbers, and error and message where a replicate failed.
     keys : tuple of str
         Keys of the grid.
-    folder : Path
-        Where the results are kept, as results.parquet.
+    folder : Path or str
+        Where the results are kept, as results.parquet; or the address that they were loaded from.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> study = bdp.Study(data=[0, 1, 1, 0] * 25, synthesizers=[bdp.BetaBinomialSynthesizer],
+    ...                   analyses=[bdp.BinomialModel()], grid={"epsilon": [2.0]},
+    ...                   replicates=2, seed=7)
+    >>> study.run(out="saved", client=None).save("memory://bucket/study.parquet")
+    >>> len(bdp.evaluate.StudyResults.load("memory://bucket/study.parquet").frame)
+    2
     """
 
     frame: pd.DataFrame
     keys: tuple[str, ...]
-    folder: Path
+    folder: Path | str
 
     note = NOTE
 
     @staticmethod
-    def load(folder: str | Path) -> StudyResults:
-        """Load the results in a study's folder, finished or not.
+    def load(folder: str | Path, *, options: Mapping[str, Any] | None = None) -> StudyResults:
+        """Load the results in a study's folder, finished or not, or those saved at an address.
+
+        Parameters
+        ----------
+        folder : path or str
+            The study's folder; or an address that `save` wrote, as "s3://bucket/study.parquet".
+        options : mapping, optional
+            Options of the address's file system, as for `save`.
 
         Raises
         ------
         InvalidInput
-            If it isn't a study's folder, or a file in it is damaged.
+            If it isn't a study's folder, a file in it is damaged, or the address can't be read.
+        MissingDependency
+            If an address needs a package that isn't installed.
         """
+        if isinstance(folder, str) and addresses.is_address(folder):
+            frame, keys = addresses.read(folder, options)
+            return StudyResults(frame, keys, addresses.without_password(folder))
+        if options is not None:
+            raise InvalidInput("options goes with an address, as 's3://bucket/study.parquet'")
         return results_of(check_path("folder", folder))
+
+    def save(
+        self, url: str, *, options: Mapping[str, Any] | None = None, force: bool = False
+    ) -> None:
+        """Save the results at an address, by fsspec: as one Parquet file, which `load` reads.
+
+        It has `frame`, the grid's keys and `note`, and no fingerprints of the data: a study can't
+        go on from it. Results of confidential data are confidential there as well.
+
+        Parameters
+        ----------
+        url : str
+            Such as "s3://bucket/study.parquet", "gs://..." or "abfs://...". Object stores write it
+            whole or not at all; of two that save to one address, the last one stays.
+        options : mapping, optional
+            Options of the address's file system, as fsspec calls them: ``{"profile": "work"}``,
+            say, for S3.
+        force : bool
+            Whether to replace what is there.
+
+        Raises
+        ------
+        InvalidInput
+            If `url` isn't an address, or of a protocol that fsspec doesn't know.
+        MissingDependency
+            If fsspec, or its package for the protocol, isn't installed.
+        ReleaseExists
+            If something is there, and `force` isn't given.
+        StudyStopped
+            If it can't be written there.
+        """
+        addresses.write(self.frame, self.keys, url, options, force=force)
 
     @property
     def failures(self) -> pd.DataFrame:

@@ -17,6 +17,7 @@ from bayesdp.checks import (
     keep,
 )
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.evaluation.studies.addresses import is_address, without_password
 from bayesdp.evaluation.studies.calls import named, taken
 from bayesdp.evaluation.studies.cells import (
     Cell,
@@ -173,12 +174,13 @@ class Study:
         Parameters
         ----------
         out : path
-            The study's folder, made if it doesn't exist. It carries no privacy promise, and results
-            from confidential data must be kept as confidential as the data.
+            The study's folder on this machine, made if it doesn't exist; `StudyResults.save` writes
+            to object stores. It carries no privacy promise, and results from confidential data must
+            be kept as confidential as the data.
         client : "local", str, Client or None
             "local": processes of this machine, which end with this one. A scheduler's address, or a
-            `distributed.Client`: a cluster whose workers have the same bayesdp. None: this process.
-            A script with "local" needs ``if __name__ == "__main__":``.
+            `distributed.Client`: a cluster whose workers have the same bayesdp and Python. None:
+            this process. A script with "local" needs ``if __name__ == "__main__":``.
         workers : int, optional
             Number of processes of "local"; by default one for each core.
         retry_failed : bool
@@ -191,7 +193,8 @@ class Study:
         ------
         InvalidInput
             If an argument is wrong, the study can't be sent to another process, or the folder holds
-            another study or something else; nothing there is changed then.
+            another study or something else; nothing there is changed then. Also if a worker has
+            another bayesdp or Python.
         MissingDependency
             If `client` isn't None and Dask isn't installed.
         StudyStopped
@@ -200,6 +203,13 @@ class Study:
         """
         check_client(client, workers)
         check_called("progress", progress)
+        if is_address(out):
+            address = without_password(str(out)).rstrip("/")
+            raise InvalidInput(
+                f"out is {quoted(address)}; a study runs in a folder of this machine, which can be "
+                "locked: give one, and save what it returns at an address, as "
+                f"results.save({quoted(f'{address}.parquet')})"
+            )
         folder, plan = check_path("out", out), self._plan
         if client is not None:
             packed(self._plan)  # so that what can't be sent leaves no folder behind

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import sys
 import tempfile
 import weakref
 from collections.abc import Iterable
@@ -101,7 +102,7 @@ def mapped(column: Floats | DiskColumn) -> Floats:
 
 def forget(column: Floats | DiskColumn) -> None:
     """Release the memory of a mapped column's numbers; Windows does so on its own when needed."""
-    if isinstance(column, DiskColumn) and hasattr(mmap, "MADV_DONTNEED"):
+    if sys.platform != "win32" and isinstance(column, DiskColumn):
         column._map.madvise(mmap.MADV_DONTNEED)
 
 

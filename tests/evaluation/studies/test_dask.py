@@ -4,6 +4,10 @@ import contextlib
 import json
 import multiprocessing
 import os
+import re
+import shlex
+import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -96,6 +100,14 @@ def test_workers_change_nothing(tmp_path, cluster):
     files = {(tmp_path / name / "results.parquet").read_bytes() for name in ("none", "one", "two")}
     assert len(files) == 1
     assert cluster.status == "running"  # what was given isn't closed
+
+
+def test_processes_are_spawned_as_on_every_system():
+    import dask
+    import distributed  # whose settings these are
+
+    assert distributed.__version__
+    assert dask.config.get("distributed.worker.multiprocessing-method") == "spawn"
 
 
 def test_every_task_once(cluster):
@@ -208,6 +220,23 @@ def test_what_a_worker_cannot_take(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("packages", "python", "message"),
+    [
+        ({"bayesdp": "99.0"}, None, r"worker at tcp://b:2 has bayesdp 99\.0, and this process"),
+        ({"bayesdp": None}, None, "worker at tcp://b:2 has no bayesdp, .* pip install bayesdp=="),
+        ({}, "2.7.18.final.0", r"worker at tcp://b:2 has Python 2\.7, and this process 3\."),
+    ],
+)
+def test_a_worker_of_another_version(packages, python, message):
+    own = ".".join(map(str, sys.version_info))
+    same = {"host": {"python": own}, "packages": {"bayesdp": bdp.__version__}}
+    other = {"host": {"python": python or own}, "packages": same["packages"] | packages}
+    dask_clients._check_versions({"tcp://a:1": same})
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        dask_clients._check_versions({"tcp://a:1": same, "tcp://b:2": other})
+
+
+@pytest.mark.parametrize(
     ("client", "workers", "message"),
     [
         ("nearby", None, "client is 'nearby'"),
@@ -239,6 +268,73 @@ def test_an_unreachable_scheduler(tmp_path, monkeypatch):
     assert time.monotonic() - start < 60
     assert (tmp_path / "s" / "results.parquet").read_bytes() == before
     assert len(study(3).run(tmp_path / "s", client=None).frame) == 18
+
+
+@pytest.mark.slow
+def test_the_port_of_another_program(tmp_path, monkeypatch):
+    """It takes the connection and says nothing: Dask alone would wait forever."""
+    monkeypatch.setattr(dask_clients, "_PATIENCE", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"tcp://127.0.0.1:{other.getsockname()[1]}"
+        with pytest.raises(bdp.errors.StudyStopped, match="no Dask scheduler answers there"):
+            study(2).run(tmp_path / "s", client=address)
+    with pytest.raises(bdp.errors.InvalidInput, match="Dask has no certificates for it"):
+        study(2).run(tmp_path / "s", client=address.replace("tcp", "tls"))
+
+
+@pytest.mark.slow
+def test_a_cluster_as_the_page_has_it(tmp_path, monkeypatch, run_cli):
+    """The page's own commands, on two processes of this machine, of which one is killed."""
+    from distributed import Client
+
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "notebooks" / "how_to.md").read_text(encoding="utf-8")
+    _, after = page.split("{ #cluster }")
+    (block,) = re.findall(r"```sh\n(.*?)```", after, re.DOTALL)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        place = f"127.0.0.1:{free.getsockname()[1]}"
+    block = block.replace("10.0.0.1:8786", place).replace("10.0.0.1", "127.0.0.1")
+    lines = [shlex.split(line, comments=True) for line in block.splitlines()]
+    _, scheduler, workers, command = [
+        [place.rpartition(":")[2] if word == "8786" else word for word in line] for line in lines
+    ]
+    (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "study.toml").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(dask_clients, "_PATIENCE", 300.0)
+    monkeypatch.setattr(dask_clients, "_WORKER_PATIENCE", 300.0)
+    started = []
+    try:
+        for line in (scheduler, workers):
+            started.append(
+                subprocess.Popen(
+                    [sys.executable, "-m", *line, "--no-dashboard"],
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    env={**os.environ, "PYTHONPATH": str(ROOT)},
+                )
+            )
+        status, out, error = run_cli(shlex.join([*command[1:], "--replicates", "2"]))
+        assert (status, error) == (0, "")
+        assert "4 rows: which-epsilon" in out
+        with Client(f"tcp://{place}", set_as_default=False, timeout=300) as client:
+            client.wait_for_workers(2, timeout=300)
+            pids = list(client.run(os.getpid).values())
+
+        def kill(done: int, whole: int) -> None:
+            if done > 40 and pids:
+                os.kill(pids.pop(), signal.SIGTERM)
+                pids.clear()
+
+        there = short(100).run(tmp_path / "there", client=f"tcp://{place}", progress=kill)
+    finally:
+        for process in reversed(started):
+            process.terminate()
+            process.wait()
+    assert not pids
+    assert len(there.failures) == 0
+    short(100).run(tmp_path / "here", client=None)
+    one, other = (tmp_path / name / "results.parquet" for name in ("there", "here"))
+    assert one.read_bytes() == other.read_bytes()
 
 
 @pytest.mark.slow
