@@ -82,6 +82,11 @@ for name, value in tables.items():
 # `count ~ binomial_logit(size, eta)` if the counts were known is a line with
 # `latent_binomial_logit_log_lik`. For a law that the library lacks, write
 # `log_sum_exp(log_law[a:b] + ...)` with the log probability of each value instead of the dots.
+#
+# `y_rep` is what the first office might have released of other women: a new count in each group,
+# and new noise on it. Every law of the library has such a draw beside it, as `discrete_laplace_rng`
+# is beside `discrete_laplace_lpmf`. They check a model, and release nothing: in floating point, by
+# a generator with a seed, they keep no privacy promise.
 
 # %%
 program = """
@@ -97,6 +102,7 @@ data {
   vector[K] log_law;
   array[E] int<lower=1> size;                 // and the rest of the model's data
   vector[E] grade;
+  real<lower=0> scale;                        // of the first office's noise
 }
 parameters {
   real base;
@@ -119,17 +125,18 @@ model {
 }
 generated quantities {
   vector[E] p = inv_logit(log_odds);
+  array[E] int y_rep = discrete_laplace_rng(binomial_rng(size, p), scale);
 }
 """
 idata = bdp.stan.sample(
     program,
-    {**tables, "size": sizes, "grade": religious - 2.5},
-    variables=["base", "slope", "spread", "p"],
+    {**tables, "size": sizes, "grade": religious - 2.5, "scale": float(mechanism.scale)},
+    variables=["base", "slope", "spread", "p", "y_rep"],
     draws=600,
     warmup=400,
     seed=1,
     coords={"group": list(table.index)},
-    dims={"p": ["group"]},
+    dims={"p": ["group"], "y_rep": ["group"]},
 )
 print(idata.attrs["verdict"])
 az.summary(idata, var_names=["base", "slope", "spread"]).drop(columns=["mcse_mean", "mcse_sd"])
@@ -157,6 +164,23 @@ axis.legend(frameon=False, loc="upper right")
 plt.show()
 
 # %% [markdown]
+# ## Does the model expect what was released?
+#
+# Noise is part of the replicates, so that they compare with the noisy counts as they are. In each
+# group, a share of the replicates is below what was released (of those that equal it, half count).
+# Where the model holds, few of these shares are near 0 or 1. How much groups differ is what a model
+# of one population may miss, so the spread of the noisy proportions is compared, too.
+
+# %%
+released = np.array(noisy.outputs[0])
+y_rep = idata.posterior["y_rep"].stack(draw_of_all=("chain", "draw")).to_numpy().T
+share = (y_rep < released).mean(axis=0) + (y_rep == released).mean(axis=0) / 2
+spread = np.std(y_rep / sizes, axis=1)
+print("shares of the groups:", np.sort(share.round(2)))
+print(f"spread of noisy proportions: {np.std(released / sizes):.3f} released, replicates ", end="")
+print("between {:.3f} and {:.3f} (95%)".format(*np.quantile(spread, (0.025, 0.975))))
+
+# %% [markdown]
 # ## In your own tool chain
 #
 # With CmdStanPy of your own, tell stanc where the functions are; with PyStan, put them in:
@@ -175,8 +199,9 @@ plt.show()
 # randomised is known or generated: `discrete_laplace_lpmf`, `discrete_gaussian_lpmf` (both with
 # tails, truncated and inflated), `synthetic_count_lpmf`, `synthetic_table_lpmf`,
 # `synthetic_events_lpmf`, `randomized_response_lpmf`. Each agrees with the law in Python to ten
-# digits. Your own model for a release by `bdp.models` is there too: `model.stan_code()` and
-# `model.stan_data(release)` are its program and its data.
+# digits, and each has a draw, `..._rng`. Your own model for a release by `bdp.models` is there too:
+# `model.stan_code()` and `model.stan_data(release)` are its program and its data, and with
+# `"replicates": 1` among these it draws `y_rep`, where Stan has the mechanism's law.
 #
 # Read on: [What goes wrong](what_goes_wrong.md) explains verdicts and warnings, and
 # [Releases in your own PyMC model](05_your_own_pymc_model.md) does the same in PyMC.

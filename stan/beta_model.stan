@@ -10,6 +10,9 @@
  * The first is, up to a constant, the sum of log1p(odds[d] * inv_logit(sign[d] * eta[d])), with
  * sign[d] that of shift[d] and odds[d] = expm1(|shift[d]|): half the work, and never of a number
  * below one.
+ *
+ * It draws no new outputs y_rep: of the noise it has the odds of what was seen in each dyad, and not
+ * the law of what might have been.
  */
 data {
   int<lower=1> K;                               // coefficients: nodes, or senders and receivers

@@ -8,6 +8,9 @@
  * Without weights, the log density rises, falls, or does either once along the sorted records, so
  * that those clipped are found by binary search and the others' sum is a difference of prefix sums:
  * a gradient costs log n. Weights differ from record to record, so with them it costs n.
+ *
+ * It draws no records y_rep: these would be synthetic records of confidential ones, and such leave
+ * by the mechanism alone, which draws them from the secure generator.
  */
 functions {
   /** The first of the records from, ..., to that is above the level, if sign is 1, or below it, if

@@ -11,6 +11,9 @@
  * 3 gamma, with mean exp(eta) and coefficient of variation sigma; 4 Poisson, with mean exp(eta);
  * 5 negative binomial, with mean mu = exp(eta) and variance mu + sigma^2 mu^2; 6 categorical by
  * multinomial logit, whose first category has eta 0 and the J others these. All others have J = 1.
+ *
+ * It draws no records y_rep: these would be synthetic records of confidential ones, and such leave
+ * by the mechanism alone, which draws them from the secure generator.
  */
 functions {
   /** Log density of every record. */

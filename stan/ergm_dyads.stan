@@ -9,6 +9,9 @@
  * A row stands for |weight[r]| pairs of nodes alike; its states s = 1, ..., S are those with a tie.
  * Weights above zero belong to what was seen, those below to the model's own constant. Parameters
  * are sampled about `centre` in units of `scale`, which changes no posterior.
+ *
+ * It draws no new outputs y_rep: of the noise it has the odds of what was seen in each row, and not
+ * the law of what might have been, and rows stand for many pairs.
  */
 data {
   int<lower=1> R;                               // rows

@@ -16,6 +16,10 @@
  * units of sigma^2. Where the noise's law was truncated, it is defined for moments within the same
  * ends alone; those are sampled between `mean_low` and `mean_high`, and so on, and the density of
  * normal records' moments isn't divided by what lies beyond.
+ *
+ * Where `replicates` is 1, y_rep are new versions of the numbers, as many of each as were released,
+ * of new records, whose moments are within the same ends. A number's versions come together, and the
+ * numbers in their order.
  */
 functions {
   #include noisy_numbers.stanfunctions
@@ -47,11 +51,16 @@ data {
   vector<lower=variance_low>[N == G ? 0 : B] variance_high;
   int<lower=0, upper=4> P;
   vector[P] prior;                              // none: flat; m0, s0; or m0, k, a, b
+  int<lower=0, upper=1> replicates;             // whether to draw y_rep
 }
 transformed data {
   int unknown = N > G;                          // whether sd is a parameter
   vector[G] root_n = sqrt(n);
   vector[G] half = (n - 1) / 2;                 // shape of a variance's gamma distribution
+  array[N] int versions;                        // how many there are of each number
+  for (i in 1:N) {
+    versions[i] = last[i] - first[i] + 1 + at_low[i] + at_high[i];
+  }
 }
 parameters {
   vector<lower=0>[unknown * G] variance;        // sigma^2
@@ -86,4 +95,12 @@ model {
   }
   target += noisy_numbers_lpdf(z | released_moments(means, variances, n, sums), first, last, scale,
                                laplace, truncated, low, high, at_low, at_high);
+}
+generated quantities {
+  vector[replicates * sum(versions)] y_rep;
+  if (replicates) {
+    vector[N] numbers = new_moments_rng(mu, sigma, n, unknown, sums, bounded, mean_low, mean_high,
+                                        variance_low, variance_high);
+    y_rep = noisy_numbers_rng(numbers, versions, scale, laplace, truncated, low, high);
+  }
 }

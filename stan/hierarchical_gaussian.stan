@@ -20,6 +20,10 @@
  * normal records' moments isn't divided by what lies beyond.
  *
  * mu is sampled in units of spread from the population's mean.
+ *
+ * Where `replicates` is 1, y_rep are new versions of the numbers, as many of each as were released,
+ * of new records, whose moments are within the same ends. A number's versions come together, and the
+ * numbers in their order.
  */
 functions {
   #include noisy_numbers.stanfunctions
@@ -52,11 +56,16 @@ data {
   vector[2] prior;                              // m0, s0
   real<lower=0> prior_spread;                   // c, strictly positive
   vector<lower=0>[N == G ? 0 : 2] prior_variance; // a, b
+  int<lower=0, upper=1> replicates;             // whether to draw y_rep
 }
 transformed data {
   int unknown = N > G;                          // whether sd is a parameter
   vector[G] root_n = sqrt(n);
   vector[G] half = (n - 1) / 2;                 // shape of a variance's gamma distribution
+  array[N] int versions;                        // how many there are of each number
+  for (i in 1:N) {
+    versions[i] = last[i] - first[i] + 1 + at_low[i] + at_high[i];
+  }
 }
 parameters {
   vector<lower=0>[unknown] variance;            // sigma^2
@@ -93,4 +102,12 @@ model {
   }
   target += noisy_numbers_lpdf(z | released_moments(means, variances, n, sums), first, last, scale,
                                laplace, truncated, low, high, at_low, at_high);
+}
+generated quantities {
+  vector[replicates * sum(versions)] y_rep;
+  if (replicates) {
+    vector[N] numbers = new_moments_rng(mu, rep_vector(sigma, G), n, unknown, sums, bounded,
+                                        mean_low, mean_high, variance_low, variance_high);
+    y_rep = noisy_numbers_rng(numbers, versions, scale, laplace, truncated, low, high);
+  }
 }

@@ -19,6 +19,9 @@
  * A number of records n that is unknown is a whole number from n_low to n_high, all equally probable.
  * It is sampled as v = n + w, with w triangular on [-1, 1]; given v, n is one of the two numbers
  * beside it, over which the density is summed. The last coordinate is the logit of v's place.
+ *
+ * It draws no new outputs y_rep: sums are released of records within their bounds, and new records of
+ * these normal laws may be beyond.
  */
 functions {
   #include regression_moments.stanfunctions

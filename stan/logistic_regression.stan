@@ -19,8 +19,14 @@
  *
  * Parameters are sampled about what the release suggests, in units of their uncertainty there, which
  * changes no posterior.
+ *
+ * Where `replicates` is 1, y_rep are new outputs, in the order of copies and of a copy's cells: of a
+ * new table, by the noise's law. Stan must have that law, and the release must be one, of all cells.
+ * Of answers there is no y_rep: the program has the laws of the patterns alone that were seen.
  */
 functions {
+  #include released.stanfunctions
+
   /**
    * Log rates of the cells in their order, responses 0 and 1 of each pattern; with `sum_to_one`,
    * log probabilities of the cells, unless patterns are public and have no frequency.
@@ -68,9 +74,16 @@ data {
   array[E] int<lower=1, upper=2 * P> cell;
   array[A + 1] int<lower=1, upper=E + 1> start; // where each one's begin, and the end
   matrix[J, J] shown;                           // coefficients in the columns' own units
+  int<lower=0, upper=1> replicates;             // whether to draw y_rep
+  int<lower=0> R;                               // outputs to draw; 0 if Stan hasn't their laws
+  array[R] int<lower=1, upper=C> of;            // cell of each
+  array[R] int<lower=1, upper=6> law;           // of each, as released_rng takes it
+  array[R] int<lower=0> law_size;
+  matrix[4, R] law_parameters;
 }
 transformed data {
   vector[K] log_weight = log_law - lgamma(x + 1);
+  check_replicates(replicates, R);
 }
 parameters {
   vector<offset=centre, multiplier=scale>[J] coefficient;
@@ -99,6 +112,7 @@ model {
 generated quantities {
   vector[C + A] log_lik;                        // of each cell's outputs up to a constant, given its
                                                 // rate, or of one record's answers, by their pattern
+  vector[replicates * R] y_rep;
   {
     vector[2 * P] log_rate = cell_log_rates(predictors * coefficient, level, frequency, A > 0);
     for (c in 1:C) {
@@ -109,6 +123,10 @@ generated quantities {
     if (A > 0) {
       log_lik[C + 1:C + A] = log(csr_matrix_times_vector(A, 2 * P, weight, cell, start,
                                                          exp(log_rate)));
+    }
+    if (replicates) {
+      array[C] int count = poisson_log_rng(log_rate);
+      y_rep = released_outputs_rng(count, count, of, law, law_size, law_parameters);
     }
   }
 }

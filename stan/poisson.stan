@@ -9,9 +9,14 @@
  * weighted cells, ragged over areas: area a of group g owns cells first[g, a] to last[g, a], and
  * cell k stands for `events[k]` events. log_weight[k] is the log of the mechanism's law at that
  * count, times expected^events / events!.
+ *
+ * Where `replicates` is 1, y_rep are new outputs, in the order of groups, releases, copies and
+ * areas: of new events, by the mechanism's law. Stan must have that law, as it has of noise on each
+ * count and of Poisson-gamma copies.
  */
 functions {
   #include latent_events.stanfunctions
+  #include released.stanfunctions
 }
 data {
   int<lower=1> G;                               // groups
@@ -24,6 +29,15 @@ data {
   matrix<lower=0>[G, A] expected;               // 0 where no event can occur
   real<lower=0> prior_shape;                    // both strictly positive
   real<lower=0> prior_rate;
+  int<lower=0, upper=1> replicates;             // whether to draw y_rep
+  int<lower=0> R;                               // outputs to draw; 0 if Stan hasn't their laws
+  array[R] int<lower=1, upper=G * A> of;        // area of each
+  array[R] int<lower=1, upper=6> law;           // of each, as released_rng takes it
+  array[R] int<lower=0> law_size;
+  matrix[4, R] law_parameters;
+}
+transformed data {
+  check_replicates(replicates, R);
 }
 parameters {
   matrix<lower=0>[G, A] rate;
@@ -41,6 +55,7 @@ model {
 }
 generated quantities {
   matrix[G, A] log_lik;                         // of each area's outputs, given its rate
+  vector[replicates * R] y_rep;
   for (g in 1:G) {
     for (a in 1:A) {
       int from = first[g, a];
@@ -48,5 +63,15 @@ generated quantities {
       log_lik[g, a] = latent_events_log_lik(rate[g, a], expected[g, a], log_weight[from:to],
                                             events[from:to]);
     }
+  }  if (replicates) {
+    array[G * A] int x = zeros_int_array(G * A);
+    for (g in 1:G) {
+      for (a in 1:A) {
+        if (expected[g, a] > 0) {
+          x[(g - 1) * A + a] = poisson_rng(expected[g, a] * rate[g, a]);
+        }
+      }
+    }
+    y_rep = released_outputs_rng(x, x, of, law, law_size, law_parameters);
   }
 }

@@ -118,6 +118,22 @@ class IntegersView(View):
 
 
 @dataclass(frozen=True)
+class DrawnEventsView(IntegersView):
+    """The law of synthetic counts by area, each negative binomial given its area's events x.
+
+    Attributes
+    ----------
+    shape, each, complete
+        As for `IntegersView`.
+    shapes, chances : ndarray, shape (k,)
+        An output has shape `shapes` + x and probability `chances`, both 0 where no event can be.
+    """
+
+    shapes: Floats = field(kw_only=True)
+    chances: Floats = field(kw_only=True)
+
+
+@dataclass(frozen=True)
 class FixedTotalView(View):
     """The law of synthetic counts by area whose total is fixed, which ties the areas together.
 
@@ -527,11 +543,14 @@ class DrawnCountsView(View):
         Records of a copy.
     counts : callable
         Function of the outputs: their counts of categories, shape (copies, k).
+    ones : bool
+        Whether there are two categories and an output is the count of the first.
     """
 
     alpha: Floats
     size: int
     counts: Callable[[Sequence[Any]], Floats]
+    ones: bool = False
 
 
 @dataclass(frozen=True)

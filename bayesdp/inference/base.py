@@ -375,8 +375,10 @@ class Model:
         """Read the complete text of the model's Stan program, its `#include` lines resolved.
 
         It is the program that `fit(..., engine="stan")` samples; `stan_data` is its data. Where
-        units are independent given the parameters it generates their `log_lik`. Of the mechanism it
-        has the law at the released outputs alone: new outputs are `bdp.posterior_predictive`'s.
+        units are independent given the parameters it generates their `log_lik`. It draws new
+        outputs `y_rep`, too, where `replicates` is 1 among its data and Stan has their law: its
+        first lines say which they are, or why there are none. `bdp.posterior_predictive` draws them
+        by the mechanism itself, whatever its law.
 
         Raises
         ------
@@ -391,6 +393,9 @@ class Model:
 
     def stan_data(self, release: Releases) -> dict[str, Any]:
         """Build the data of the model's Stan program, given a release.
+
+        `replicates` is 0 among them; `{**model.stan_data(release), "replicates": 1}` are those of a
+        program that draws new outputs `y_rep` for each draw, of which there are `R`, where it can.
 
         Raises
         ------

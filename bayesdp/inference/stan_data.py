@@ -51,6 +51,17 @@ def data(
     say, to `target` for each e. For real numbers with noise, it declares the arguments of
     `noisy_numbers_lpdf`, whose numbers are its parameters, or functions of them.
 
+    For a posterior predictive check, its generated quantities draw a new integer e from the model,
+    and a new output from the mechanism's law given that, by its function in the library:
+
+        int y_rep = discrete_laplace_rng(poisson_log_rng(eta[e]), scale);
+
+    `discrete_laplace_rng` and `discrete_gaussian_rng` (also `..._truncated_rng` and
+    `..._inflated_rng`, between ends), `synthetic_count_rng`, `synthetic_table_rng`,
+    `synthetic_events_rng`, `randomized_response_rng`, `noisy_number_rng` and `noisy_numbers_rng`
+    take the mechanism's own parameters, such as `release.mechanism.scale`. They are in floating
+    point and keep no privacy promise: they replicate what was released, and never release.
+
     Parameters
     ----------
     release : Release, or several in a list

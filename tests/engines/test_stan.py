@@ -20,6 +20,7 @@ from bayesdp.engines.draws import Draws, import_arviz
 from bayesdp.engines.stan import programs as stan_programs
 from bayesdp.engines.stan import pystan as stan_pystan
 from bayesdp.engines.stan import sampling as stan
+from bayesdp.engines.stan.replicates import replicates
 from bayesdp.errors import EngineFailed, InvalidInput
 from tests.conftest import require_pystan
 
@@ -36,6 +37,7 @@ DATA: dict[str, Any] = {
     "failures": np.array([0, 3, 2, 10, 9, 7, 4, 1]),
     "prior_a": 1.5,
     "prior_b": 2.0,
+    **replicates(()),
 }
 
 

@@ -21,6 +21,7 @@ import pytest
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.stan import cmdstan as stan_cmdstan
 from bayesdp.engines.stan import sampling as stan
+from bayesdp.engines.stan.replicates import replicates
 from bayesdp.errors import EngineFailed, InvalidInput
 
 cmdstanpy = stan_cmdstan.import_cmdstanpy()
@@ -35,6 +36,7 @@ DATA: dict[str, Any] = {
     "failures": np.array([2, 0, 5]),
     "prior_a": 1.0,
     "prior_b": 1.0,
+    **replicates(()),
 }
 CHAINS, DRAWS = 2, 3
 

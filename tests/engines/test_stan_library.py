@@ -109,9 +109,106 @@ def expected() -> list[float]:
     return [float(value) for value in np.hstack(found)]
 
 
+EDGE, DRAWS, FALSE_ALARM = 20, 20_000, 1e-6
+"""Draws are counted by their value from -EDGE to EDGE, and what is beyond with the end."""
+
+
+def counted(values: Any, law: Any) -> Any:
+    """Probabilities of the values from -EDGE to EDGE."""
+    return np.bincount(np.clip(values, -EDGE, EDGE) + EDGE, law, 2 * EDGE + 1)
+
+
+def noise_laws() -> dict[str, Any]:
+    """Calls that draw integers with noise, and their laws by the mechanisms."""
+    made: dict[str, Any] = {}
+    z = np.arange(-9000, 9001)
+    for kind, noise in (("laplace", LAPLACE), ("gaussian", GAUSSIAN)):
+        call = f"discrete_{kind}"
+        for scale in (1e-4, 0.3, 1.0, 4.5):
+            made[f"{call}_rng(-3, {scale})"] = z, noise(scale, 1.0).logp(z, -3)
+            for how in ("truncated", "inflated"):
+                for x, low, high in ((-2, -2, 9), (4, -2, 9), (9, -2, 9), (0, 0, 1), (1, 0, 3)):
+                    within = np.arange(low, high + 1)
+                    law = noise(scale, 1.0, bounds=(low, high), bounding=how).logp(within, x)
+                    made[f"{call}_{how}_rng({x}, {scale}, {low}, {high})"] = within, law
+        made[f"{call}_rng(1000, 300) %/% 50 - 20"] = z // 50, noise(300.0, 1.0).logp(z, 0)
+        made[f"{call}_rng({{7, 2}}, 1.5)[2]"] = z, noise(1.5, 1.0).logp(z, 2)
+    return {made: counted(values, np.exp(law)) for made, (values, law) in made.items()}
+
+
+def number_laws() -> dict[str, Any]:
+    """Calls that draw a noisy 0.7, in quarters, and their laws by SciPy."""
+    made, edges = {}, np.arange(-EDGE, EDGE + 2) / 4
+    for laplace, noise in enumerate((stats.norm, stats.laplace)):
+        for scale, low, high, how in (
+            (0.4, -np.inf, np.inf, ""),
+            (0.4, -1.0, 2.0, "truncated"),
+            (9.0, -1.0, 2.0, "truncated"),
+            (0.4, -np.inf, 0.7, "truncated"),
+            (0.4, -1.0, 1.1, "inflated"),
+        ):
+            below = noise(0.7, scale).cdf(edges)
+            if how == "truncated":
+                ends = noise(0.7, scale).cdf([low, high])
+                below = (np.clip(below, *ends) - ends[0]) / (ends[1] - ends[0])
+            elif how == "inflated":  # what is at an end is in the bin that begins there, or has it
+                below = np.where(edges <= low, 0, np.where(edges > high, 1, below))
+            below[0], below[-1] = 0, 1
+            ends = [str(end).replace("inf", "positive_infinity()") for end in (low, high)]
+            arguments = f"{scale}, {laplace}, {int(how == 'truncated')}, {', '.join(ends)}"
+            made[f"value_of(4 * noisy_number_rng(0.7, {arguments}))"] = np.diff(below)
+    several = "[0, 0.7]', {2, 1}, [1, 0.4]', {0, 1}, {0, 0}, [-10, -10]', [10, 10]'"
+    below = stats.laplace(0.7, 0.4).cdf(edges)
+    below[0], below[-1] = 0, 1
+    made[f"value_of(4 * noisy_numbers_rng({several})[3])"] = np.diff(below)
+    return made
+
+
+def other_laws() -> dict[str, Any]:
+    """Calls that draw counts of synthetic records and answers, and their laws."""
+    made: dict[str, Any] = {}
+    for x, n, a, b in (
+        (12, 30, 4.0, 2.5),
+        (0, 30, 0.01, 2.5),
+        (30, 30, 4.0, 0.01),
+        (0, 0, 1.0, 1.0),
+    ):
+        law = M.BetaBinomialMechanism(n=None if n == 0 else n, size=20, prior=(a, b))
+        call = f"synthetic_count_rng({x}, {n}, 20, {a}, {b})"
+        ones = np.arange(21)
+        made[call] = ones, [float(law.logp(z, bdp.Count(x, n))) for z in ones]
+    table = M.DirichletMultinomialMechanism(n=12, size=3, cells=3, prior=(1.5, 0.5, 2.0))
+    cells = [(i, j, 3 - i - j) for i in range(4) for j in range(4 - i)]
+    call = "synthetic_table_rng({10, 2, 0}, [1.5, 0.5, 2]', 3)"
+    for k in range(3):  # of all cells together: the first, and then each number of the others
+        values = [cell[k] for cell in cells]
+        made[f"{call}[{k + 1}]"] = values, [float(table.logp(z, [10, 2, 0])) for z in cells]
+    call = "synthetic_events_rng({10, 0, 1}, [1.5, 2, 1]', [0.25, 0, 0.6]')"
+    events = np.arange(500)
+    for k, (shape, chance) in enumerate(zip((11.5, 2.0, 2.0), CHANCE, strict=True)):
+        law = stats.nbinom.logpmf(events, shape, 1 - chance)
+        made[f"{call}[{k + 1}]"] = events, law
+    matrix = "[[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]]"
+    made[f"randomized_response_rng(2, {matrix})"] = [1, 2, 3], np.log(LAW[1])
+    answers = np.log(np.array([0.3, 0.7]) @ np.array(LAW))
+    made[f"randomized_response_rng([0.3, 0.7]', {matrix}, 2)[2]"] = [1, 2, 3], answers
+    return {made: counted(values, np.exp(law)) for made, (values, law) in made.items()}
+
+
+DRAWN = {**noise_laws(), **number_laws(), **other_laws()}
+"""Calls that draw an integer, and the probabilities of its values from -EDGE to EDGE."""
+
 PROGRAM = """
 functions {
   #include bayesdp.stanfunctions
+
+  int value_of(real z) {
+    int value = -EDGE;
+    while (value < EDGE && z >= value + 1) {
+      value += 1;
+    }
+    return value;
+  }
 }
 data {
   int<lower=1> E;
@@ -132,12 +229,29 @@ model {
   }
 }
 generated quantities {
-  array[all ? %d : 0] real found;
+  array[all ? FOUND : 0] real found;
+  array[all ? DRAWN : 0, 2 * EDGE + 1] int drawn;
   if (all) {
-    found = {%s};
+    found = {CALLS};
+    drawn = rep_array(0, DRAWN, 2 * EDGE + 1);
+    for (i in 1:DRAWS) {
+      array[DRAWN] int value = {VALUES};
+      for (k in 1:DRAWN) {
+        drawn[k, EDGE + 1 + min(max(value[k], -EDGE), EDGE)] += 1;
+      }
+    }
   }
 }
-""" % (len(CALLS), ",\n".join(CALLS))  # noqa: UP031
+"""
+for name, text in {
+    "EDGE": EDGE,
+    "DRAWS": DRAWS,
+    "FOUND": len(CALLS),
+    "DRAWN": len(DRAWN),
+    "CALLS": ",\n".join(CALLS),
+    "VALUES": ",\n".join(DRAWN),
+}.items():
+    PROGRAM = re.sub(rf"\b{name}\b", str(text), PROGRAM)
 
 
 @pytest.mark.slow
@@ -147,7 +261,9 @@ def test_every_function_is_the_mechanisms_law() -> None:
     data = {"E": 1, "K": X.size, "first": [1], "last": [X.size], "x": X, "log_law": law}
     data |= {"n": [30], "all": 1}
     with pytest.warns(UserWarning, match="can't be relied on"):  # one draw
-        idata = bdp.stan.sample(PROGRAM, data, variables=["found"], draws=1, chains=1, warmup=1)
+        idata = bdp.stan.sample(
+            PROGRAM, data, variables=["found", "drawn"], draws=1, chains=1, warmup=1, seed=1
+        )
     found = idata.posterior["found"].to_numpy().ravel()
     wrong = [
         (call, value, right)
@@ -155,6 +271,24 @@ def test_every_function_is_the_mechanisms_law() -> None:
         if value != pytest.approx(right, rel=1e-10, abs=1e-10)
     ]
     assert not wrong
+    drawn = idata.posterior["drawn"].to_numpy()[0, 0]
+    chances = [p_value(*each) for each in zip(drawn, DRAWN.values(), strict=True)]
+    assert min(chances) > FALSE_ALARM / len(chances), [*DRAWN][int(np.argmin(chances))]
+
+
+def p_value(seen: Any, law: Any) -> float:
+    """Chi-square over the values, the rare ones together; 0 where an impossible one was drawn."""
+    assert law.sum() == pytest.approx(1, abs=1e-12)
+    if seen.sum() != DRAWS or seen[law == 0].any():
+        return 0.0
+    common = DRAWS * law >= 20
+    seen, law = (np.append(each[common], each[~common].sum()) for each in (seen, law))
+    if DRAWS * law[-1] < 20:  # with the commonest of the others
+        k = int(np.argmax(law))
+        for each in (seen, law):
+            each[k] += each[-1]
+        seen, law = seen[:-1], law[:-1]
+    return float(stats.chisquare(seen, DRAWS * law).pvalue) if law.size > 1 else 1.0
 
 
 @pytest.mark.slow
@@ -201,14 +335,15 @@ def test_what_is_refused() -> None:
 
 def test_every_function_is_tried() -> None:
     code = bdp.stan.with_includes("#include bayesdp.stanfunctions")
-    functions = set(re.findall(r"^(?:real|vector) (\w+)\(", code, re.MULTILINE))
+    functions = set(re.findall(r"^(?:real|vector|int|array\[\] int) (\w+)\(", code, re.MULTILINE))
     inner = {"discrete_laplace_log_upper", "discrete_gaussian_log_upper"}
     inner |= {"discrete_gaussian_log_theta", "discrete_gaussian_log_between", "unit_noise_lcdf"}
-    assert functions == inner | set(
-        re.findall(r"\w+_(?:lpmf|lpdf|lcdf|lccdf|lik|joint)\b", f"{CALLS}")
-    )
+    inner |= {"discrete_gaussian_noise_rng"}
+    called = r"\w+_(?:lpmf|lpdf|lcdf|lccdf|lik|joint|rng)\b"
+    assert functions == inner | set(re.findall(called, f"{CALLS}{[*DRAWN]}"))
     included = set(re.findall(r"#include (\S+)", _library().read_text())) - {_library().name}
-    of_models = {"normal_moments.stanfunctions", "regression_moments.stanfunctions"}
+    of_models = {f"{name}.stanfunctions" for name in ("normal_moments", "regression_moments")}
+    of_models |= {"released.stanfunctions"}
     others = {_library().name, *of_models}
     assert included == {path.name for path in _library().parent.iterdir()} - others
 

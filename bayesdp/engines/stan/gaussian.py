@@ -49,6 +49,7 @@ def moments_data(parts: Sequence[Observed], sd: float | None) -> dict[str, Any]:
         "mean_high": [high for _, high in means],
         "variance_low": [low for low, _ in variances],
         "variance_high": [high for _, high in variances],
+        "replicates": 0,
     }
 
 

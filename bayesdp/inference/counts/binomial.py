@@ -26,6 +26,7 @@ from bayesdp.engines import exact
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.enumeration import Cells, enumerate_cells, in_one_row, is_noisy_count
 from bayesdp.engines.mixture import BetaMixture
+from bayesdp.engines.stan.replicates import replicates
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.base import Model, Run
 from bayesdp.inference.conflict import Noise
@@ -226,8 +227,8 @@ class BinomialModel(Model):
 
     def stan_data(self, release: Releases) -> dict[str, Any]:
         """Build the data of the Stan program `binomial`."""
-        a, b = self.prior
-        return {**in_one_row(self.cells(release)), "prior_a": a, "prior_b": b}
+        (a, b), again = self.prior, replicates(parts_of(release), known=self.weights is None)
+        return {**in_one_row(self.cells(release)), "prior_a": a, "prior_b": b, **again}
 
     def _sizes_of(self, parts: Sequence[Part]) -> Sequence[tuple[int, float]]:
         if self.weights is not None:

@@ -35,6 +35,7 @@ from bayesdp.engines.draws import Draws
 from bayesdp.engines.enumeration import Cells, in_one_row, log_law_of_counts
 from bayesdp.engines.likelihood_curves import likelihood_curve
 from bayesdp.engines.pooled_proportions import given_proportions
+from bayesdp.engines.stan.replicates import replicates
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Run
 from bayesdp.inference.conflict import Noise, noise_from
@@ -266,6 +267,7 @@ class HierarchicalBinomialModel(Model):
             "prior_a": self.prior[0],
             "prior_b": self.prior[1],
             "concentration": self.concentration,
+            **replicates(parts_of(release)),
         }
 
     def _least(self, sizes: Sequence[int]) -> float:

@@ -275,8 +275,9 @@ class MultinomialModel(Model):
         InvalidInput
             As for `pymc_model`.
         """
-        seen = ways.responses_summed_out("stan", self.read(release), self.prior)
-        return ways.response_data(seen, self.prior)
+        read = self.read(release)
+        seen = ways.responses_summed_out("stan", read, self.prior)
+        return {**ways.response_data(seen, self.prior), **ways.new_answers([p for p, _ in read])}
 
     def sizes_of(self, parts: Sequence[Part]) -> Sizes:
         """The possible numbers of records of a group and their probabilities."""

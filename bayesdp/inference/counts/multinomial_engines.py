@@ -250,6 +250,24 @@ def response_data(seen: Sequence[Responses], prior: Prior) -> dict[str, Any]:
     }
 
 
+def new_answers(groups: Sequence[Sequence[Part]]) -> dict[str, Any]:
+    """Build the part of its data by which it draws new answers, where a group's have one law."""
+    views: list[list[Any]] = [[view_of(p.mechanism, AnswersView) for p in ps] for ps in groups]
+    laws, n = [each[0].matrix for each in views], [each[0].n for each in views]
+    copies = [sum(len(part.outputs) for part in parts) for parts in groups]
+    alike = all(np.array_equal(each[0].matrix, one.matrix) for each in views for one in each)
+    if not alike or len({law.shape for law in laws}) > 1:
+        laws, copies = [law[:, :0] for law in laws], [0] * len(laws)
+    return {
+        "replicates": 0,
+        "R": int(np.dot(copies, n)),
+        "copies": copies,
+        "n": n,
+        "J": laws[0].shape[1],
+        "law": np.stack(laws),
+    }
+
+
 def _responses(parts: Parts, prior: Prior) -> list[Responses]:
     return [responses(each, len(prior)) for each, _ in parts]
 

@@ -24,6 +24,7 @@ from scipy import special
 from bayesdp.checks import check_at_least_one, is_number, keep
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.log_sums import log_sum
+from bayesdp.engines.stan.replicates import replicates
 from bayesdp.engines.stan.rows import ends_of_rows
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Run
@@ -233,7 +234,7 @@ class PoissonModel(Model):
         InvalidInput
             As for `pymc_model`.
         """
-        return self._data(self._untied(release))
+        return {**self._data(self._untied(release)), **replicates(parts_of(release))}
 
     def _untied(self, release: Releases) -> list[Known]:
         """Read a release whose counts the programs can sum out one by one."""

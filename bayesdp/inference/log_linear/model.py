@@ -31,10 +31,10 @@ from bayesdp.inference.evidence_ways import Answer
 from bayesdp.inference.log_linear import fit as fits
 from bayesdp.inference.log_linear.design import INTERCEPT, cell_labels
 from bayesdp.inference.log_linear.formula import terms_of
-from bayesdp.inference.log_linear.programs import data_of
+from bayesdp.inference.log_linear.programs import data_of, new_tables
 from bayesdp.inference.log_linear.release import is_of_table, noises_of_table
 from bayesdp.inference.predictive_statistics import Statistic
-from bayesdp.inference.several import Releases
+from bayesdp.inference.several import Releases, parts_of
 from bayesdp.inference.sizes import sizes_of_prior
 from bayesdp.release import Part, Release
 from bayesdp.warned import warn_about
@@ -218,7 +218,10 @@ class LogLinearModel(Model):
         InvalidInput
             As for `pymc_model`.
         """
-        return data_of(self.read(release))
+        setting = self.read(release)
+        data = data_of(setting)
+        cells = np.arange(data["C"])
+        return {**data, **new_tables(parts_of(release), setting.noisy.released, cells)}
 
     def read_naive(self, release: Release) -> fits.Setting:
         """Read the rounded average over copies as the true table, and its sum as n.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from bayesdp.engines.log_linear.problem import Problem
+from bayesdp.engines.stan.replicates import replicates
 from bayesdp.engines.stan.rows import ends_of_rows
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.log_linear.fit import Setting, obstacle_of
 from bayesdp.kernels.log_linear.moves import Released
+from bayesdp.release import Part
 
 Floats = NDArray[np.float64]
 
@@ -50,6 +53,16 @@ def data_of(setting: Setting) -> dict[str, Any]:
         "B": len(shown),
         "shown": shown,
     }
+
+
+def new_tables(
+    groups: Sequence[Sequence[Part]], released: Released, cells: NDArray[np.int64]
+) -> dict[str, Any]:
+    """Build the part of the data by which Stan draws new outputs, of one release of all cells."""
+    numbers = released.places[cells, 0]
+    places = np.argsort(numbers)
+    all_cells = len(groups[0]) == 1 and np.array_equal(numbers[places], np.arange(cells.size))
+    return replicates(groups, places.tolist(), known=all_cells)
 
 
 def refuse_tied(obstacle: str) -> None:

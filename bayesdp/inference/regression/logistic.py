@@ -25,10 +25,12 @@ import numpy as np
 from bayesdp.checks import check_at_least_one, is_number, plain
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.log_linear.chains import doubted
+from bayesdp.engines.stan.replicates import replicates
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Option, Run
 from bayesdp.inference.conflict import Noise
 from bayesdp.inference.log_linear.fit import check_thin
+from bayesdp.inference.log_linear.programs import new_tables
 from bayesdp.inference.log_linear.release import noises_of_table
 from bayesdp.inference.predictive_statistics import Rng, Statistic, Theta
 from bayesdp.inference.regression.logistic_answers import chances_at, public_records
@@ -37,7 +39,7 @@ from bayesdp.inference.regression.logistic_fit import chosen, naive_setting, obs
 from bayesdp.inference.regression.logistic_problem import Setting, prior_of
 from bayesdp.inference.regression.logistic_programs import data_of
 from bayesdp.inference.regression.logistic_release import is_of_binary, setting_of
-from bayesdp.inference.several import Releases
+from bayesdp.inference.several import Releases, parts_of
 from bayesdp.inference.sizes import sizes_of_prior
 from bayesdp.release import Part, Release
 
@@ -220,7 +222,11 @@ class LogisticRegressionModel(Model):
             As for `pymc_model`.
         """
         setting = self.read(release)
-        return data_of(self, setting, obstacle(setting))
+        data = data_of(self, setting, obstacle(setting))
+        if setting.noisy is None:
+            return {**data, **replicates(())}
+        groups, cells = parts_of(release), setting.problem.pairs.ravel()
+        return {**data, **new_tables(groups, setting.problem.released, cells)}
 
     def read_naive(self, release: Release) -> tuple[Setting, Any]:
         """Read the outputs as if they were true.

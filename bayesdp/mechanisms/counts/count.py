@@ -178,4 +178,4 @@ def drawn_ones(prior: tuple[float, ...], size: int) -> DrawnCountsView:
         ones = np.asarray(outputs, dtype=np.float64).ravel()
         return np.stack([ones, size - ones], axis=1)
 
-    return DrawnCountsView(np.array(prior, dtype=np.float64), size, counts)
+    return DrawnCountsView(np.array(prior, dtype=np.float64), size, counts, ones=True)

@@ -81,7 +81,15 @@ from bayesdp.checks import (
     is_number,
 )
 from bayesdp.core.outputs.counts import CellCounts
-from bayesdp.core.views import Ends, FixedTotalView, Floats, Integer, Integers, IntegersView, View
+from bayesdp.core.views import (
+    DrawnEventsView,
+    Ends,
+    FixedTotalView,
+    Floats,
+    Integer,
+    Integers,
+    View,
+)
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.counts.cells import Axis, shown_by
@@ -321,11 +329,12 @@ class PoissonGammaMechanism(Mechanism):
     @property
     def views(self) -> tuple[View, ...]:
         """Views of each area's counts given its events; a fixed total ties areas together."""
-        if self.total is None:
-            k = len(self.expected)
-            return (IntegersView((k,), self._each, complete=True),)
-        shapes, chances = (np.zeros(len(self.expected)) for _ in range(2))
+        k = len(self.expected)
+        shapes, chances = np.zeros(k), np.zeros(k)
         shapes[self.possible], chances[self.possible] = self.shape, self.chance
+        if self.total is None:
+            law = {"shapes": shapes, "chances": chances}
+            return (DrawnEventsView((k,), self._each, complete=True, **law),)
         return (FixedTotalView(shapes, chances, self.total, self._each),)
 
     def _each(
