@@ -53,6 +53,8 @@ _LEVELS_A_CHAIN, _THINNEST = 6e7, 20
 """Levels of records that a chain draws where `thin` isn't given, at half a microsecond each."""
 _CELLS_A_CHAIN, _FEWEST, _USUAL = 3e8, 25, 150
 """Cells of records in all tables that a chain rakes where `tables` isn't given, some 60 times."""
+_BYTES, _FEWEST_OF_ALL = 2**31, 4
+"""Memory of all tables that are kept where `tables` isn't given, and a chain's fewest even so."""
 _NOISY = 6.0
 """Records in a record's cells beside the noise's standard deviation, below which slopes shrink."""
 _FAR = 4.0  # standard deviations of the mean square of as many normals
@@ -91,7 +93,7 @@ class TableModel(Model):
     estimates warn. `fit` has two options: `thin`, the number of sweeps over
     all records for each draw, by default as many as take a chain half a minute or so, from 1 to 20;
     and `tables`, the number of whole tables that each chain keeps, by default from 25 for many
-    records and marginals to 150.
+    records and marginals to 150, but fewer where all chains' would take more than 2 GiB.
 
     Examples
     --------
@@ -172,8 +174,9 @@ class TableModel(Model):
         columns = len(problem.levels) + 2 * len(problem.pool)  # whose levels are many
         work = problem.size() * columns * run.draws
         thin = run.options["thin"] or int(np.clip(_LEVELS_A_CHAIN / work, 1, _THINNEST))
-        cells = problem.size() * len(problem.noisy)
-        tables = run.options["tables"] or int(np.clip(_CELLS_A_CHAIN / cells, _FEWEST, _USUAL))
+        tables = run.options["tables"] or tables_kept(
+            problem.size(), len(problem.levels), len(problem.noisy), run.chained["chains"]
+        )
         drawn = sample(problem, **run.chained, thin=thin, tables=tables, progress=run.progress)
         totals = np.maximum(drawn.sizes, 1)[..., None]
         posterior: dict[str, Any] = {
@@ -257,6 +260,20 @@ class TableModel(Model):
         """The schema of a release."""
         first = releases_of(release)[0]
         return _views(first.parts, first.by)[0].schema
+
+
+def tables_kept(size: int, columns: int, marginals: int, chains: int) -> int:
+    """Number of latent tables that each chain keeps if the user doesn't say.
+
+    Parameters
+    ----------
+    size, columns, marginals : int
+        Records of a table, its columns, and the marginals that it is raked to.
+    chains : int
+    """
+    kept = int(np.clip(_CELLS_A_CHAIN / (size * marginals), _FEWEST, _USUAL))
+    room = _BYTES // (chains * size * columns * np.dtype(np.uint16).itemsize)
+    return min(kept, max(room, _FEWEST_OF_ALL))
 
 
 def _views(parts: tuple[Part, ...], by: str | None) -> list[MeasuredTableView]:

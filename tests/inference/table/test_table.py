@@ -12,6 +12,7 @@ import statsmodels.formula.api as smf
 import bayesdp as bdp
 from bayesdp.engines.latent_records import ABSENT
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.table.model import tables_kept
 
 SCHEMA = bdp.Schema(
     {
@@ -337,3 +338,12 @@ def test_too_few_classes_for_what_was_released_are_doubted():
         good = bdp.TableModel(classes=12).fit(release, **run)
     assert not any("don't follow" in str(each.message) for each in heard)
     assert "don't follow" not in good.attrs["verdict"]
+
+
+def test_tables_of_many_records_take_no_more_than_memory_has():
+    """A million records of 30 columns; of few records all are kept."""
+    assert tables_kept(3_000, 4, 6, chains=4) == 150
+    assert tables_kept(48_842, 14, 91, chains=4) == 67
+    kept = tables_kept(10**6, 30, 435, chains=4)
+    assert 4 * kept * 10**6 * 30 * 2 <= 2**31 < 4 * (kept + 1) * 10**6 * 30 * 2
+    assert tables_kept(10**8, 30, 435, chains=4) == 4
