@@ -175,7 +175,7 @@ class TableModel(Model):
         work = problem.size() * columns * run.draws
         thin = run.options["thin"] or int(np.clip(_LEVELS_A_CHAIN / work, 1, _THINNEST))
         tables = run.options["tables"] or tables_kept(
-            problem.size(), len(problem.levels), len(problem.noisy), run.chained["chains"]
+            round(problem.size()), len(problem.levels), len(problem.noisy), run.chained["chains"]
         )
         drawn = sample(problem, **run.chained, thin=thin, tables=tables, progress=run.progress)
         totals = np.maximum(drawn.sizes, 1)[..., None]
