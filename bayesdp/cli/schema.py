@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,7 +29,9 @@ _ARROW = {"text": "string", "date": "string", "boolean": "bool"}
 def template(
     data: Annotated[
         Path,
-        typer.Argument(help="A .csv, .tsv or .parquet file; its columns' names alone are read."),
+        typer.Argument(
+            help="A CSV, Parquet, Excel, Stata or SPSS file; its columns' names alone are read."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="File to write, - to print.")],
     force: options.Force = False,
@@ -53,7 +55,8 @@ def template(
 def check(
     schema: Annotated[Path, typer.Argument(help="The schema, a TOML file.")],
     data: Annotated[
-        Path | None, typer.Argument(help="Confidential data: a CSV (.csv, .tsv) or Parquet file.")
+        Path | None,
+        typer.Argument(help="Confidential data: a CSV, Parquet, Excel, Stata or SPSS file."),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
@@ -112,6 +115,7 @@ def _faults(schema: Schema, data: Path) -> Iterator[str]:
     from bayesdp.schema.files import names_in
     from bayesdp.schema.units import Person
     from bayesdp.synthesis.scan import scan
+    from bayesdp.synthesis.tables import read_table
 
     there = names_in(data)
     ids = [schema.unit.person] if isinstance(schema.unit, Person) else []
@@ -128,18 +132,30 @@ def _faults(schema: Schema, data: Path) -> Iterator[str]:
     types = dict.fromkeys(ids, "string") | {
         name: _ARROW.get(column.takes[0], "double") for name, column in whole.columns.items()
     }
+    if data.suffix.lower() not in (".csv", ".tsv", ".parquet"):
+        texts = [name for name, kind in types.items() if kind == "string"]
+        yield from _faults_of(whole, read_table(data, list(types), text=texts), ids).values()
+        return
     found: dict[str, str] = {}
     try:
         for batch in scan(data, list(types)).typed(types):
-            if ids and batch[ids].isna().to_numpy().any():
-                said = "has missing values; give each record its person's"
-                found[ids[0]] = f"column {quoted(ids[0])} {said}"
-            found |= _unfit(whole, batch[list(whole.columns)], found)
+            found |= _faults_of(whole, batch, ids, found)
     except InvalidInput:  # of Arrow's, that a file can't be read with these types
         found = dict(_unreadable(data, types, whole)) or found
         if not found:
             raise
     yield from found.values()
+
+
+def _faults_of(
+    schema: Schema, batch: pd.DataFrame, ids: Sequence[str], known: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return what doesn't fit in a batch, by column, its persons' ids among them."""
+    known, found = known or {}, {}
+    if ids and batch[ids].isna().to_numpy().any():
+        said = "has missing values; give each record its person's"
+        found[ids[0]] = f"column {quoted(ids[0])} {said}"
+    return found | _unfit(schema, batch[list(schema.columns)], {**known, **found})
 
 
 def _unfit(schema: Schema, batch: pd.DataFrame, known: Mapping[str, str]) -> dict[str, str]:

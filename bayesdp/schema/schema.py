@@ -173,8 +173,8 @@ class Schema:
         Parameters
         ----------
         columns : sequence of str, or path
-            The names, or a file: of a CSV file the first line is read, which must be its header,
-            and of a Parquet file the schema, and no record.
+            The names, or a file: of a CSV file or an Excel sheet the first line is read, which must
+            be its header, of a Parquet, Stata or SPSS file what it says of itself, and no record.
 
         Returns
         -------

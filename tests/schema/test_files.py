@@ -1,12 +1,16 @@
 """A template of a schema, and what the command line says of one."""
 
+import importlib.util
 import io
+import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import bayesdp as bdp
+from tests.conftest import missing
 from tests.schema.example import TEXT, schema
 
 InvalidInput = bdp.errors.InvalidInput
@@ -78,10 +82,10 @@ def test_names_of_files(tmp_path):
         (tmp_path / name).write_text(text)
         assert bdp.Schema.template(tmp_path / name) == bdp.Schema.template(["a", "b"])
     (tmp_path / "b.parquet").write_text("a,b")
-    with pytest.raises(InvalidInput, match="can't be read as a Parquet file"):
+    with pytest.raises(InvalidInput, match=r"can't be read as a \.parquet file"):
         bdp.Schema.template(tmp_path / "b.parquet")
     for path in ("none.csv", tmp_path / "a.txt"):
-        with pytest.raises(InvalidInput, match=r"isn't a \.csv, \.tsv or \.parquet file that"):
+        with pytest.raises(InvalidInput, match=r"isn't a \.csv, \.tsv, .* or \.sav file that"):
             bdp.Schema.template(path)
     for names in ([], [1], [""], frame):
         with pytest.raises(InvalidInput, match=r"columns is .*; it must be a file, or the columns"):
@@ -177,3 +181,39 @@ def test_all_batches_are_looked_at(folder, run_cli):
     status, _, said = run_cli("schema check survey.toml survey.csv")
     assert status == 2
     assert "column 'age' has values outside its bounds" in said
+
+
+@pytest.mark.parametrize("kind", ["xlsx", "dta", "sav"])
+def test_files_of_other_programs(tmp_path, monkeypatch, run_cli, kind):
+    """Their columns' names make a template, and their records are checked as those of a CSV."""
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame({"age": [30, 41, 90], "sex": ["f", "m", "f"], "income": [1.5, np.nan, 9]})
+    package = {"xlsx": "openpyxl", "sav": "pyreadstat"}.get(kind, "pandas")
+    if importlib.util.find_spec(package) is None:
+        missing(package, 'pip install "bayesdp[files]"')
+    write = {
+        "xlsx": lambda frame, name: frame.to_excel(name, index=False),
+        "dta": lambda frame, name: frame.to_stata(name, write_index=False),
+        "sav": lambda frame, name: importlib.import_module("pyreadstat").write_sav(frame, name),
+    }[kind]
+    write(frame, f"s.{kind}")
+    assert run_cli(f"schema template s.{kind} --out made.toml")[0] == 0
+    made = Path("made.toml").read_text()
+    assert re.findall(r"^\[columns\.(.*)\]$", made, re.MULTILINE) == list(frame.columns)
+    Path("s.toml").write_text(
+        '[columns.age]\ntype = "integer"\nbounds = [18, 90]\n'
+        '[columns.sex]\ntype = "category"\nlabels = ["f", "m"]\n'
+        '[columns.income]\ntype = "real"\nbounds = [0, 10]\nbins = 2\nmissing = true\n'
+    )
+    status, out, error = run_cli(f"schema check s.toml s.{kind}")
+    assert (status, error) == (0, "")
+    assert f"all records of s.{kind} fit" in out
+    write(frame.assign(age=[30, 41, 97]), f"t.{kind}")
+    status, _, error = run_cli(f"schema check s.toml t.{kind}")
+    assert status == 2
+    assert "column 'age' has values outside its bounds" in error
+    assert "97" not in error
+    Path(f"u.{kind}").write_text("no such file")
+    status, _, error = run_cli(f"schema template u.{kind} --out other.toml")
+    assert status == 2
+    assert f"'u.{kind}' can't be read as a .{kind} file" in error
