@@ -3,6 +3,7 @@
 import datetime as dt
 import itertools
 
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
@@ -57,10 +58,11 @@ def test_a_file_in_batches_is_counted_as_the_records_in_memory(tmp_path, suffix)
         frame,
         bdp.scan(path, list(SCHEMA.columns), rows=7),
         iter([frame[:20], frame[20:]]),
+        bdp.scan(dd.from_pandas(frame, npartitions=3), list(SCHEMA.columns)),
     ):
         with bdp.reproducible(4):
             released.append(made.release(data).parts[0].outputs)
-    assert released[0] == released[1] == released[2]
+    assert released[0] == released[1] == released[2] == released[3]
 
 
 def test_promises():
