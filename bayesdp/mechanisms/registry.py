@@ -56,7 +56,8 @@ def mechanism_named(name: str) -> type[Any]:
     if registered is None:
         raise InvalidRelease(
             f"mechanism is {quoted(name)}, which this version of bayesdp doesn't know; "
-            f"it knows {', '.join(REGISTRY.names())}"
+            f"it knows {', '.join(REGISTRY.names())}. Another package's is known once that is "
+            "installed and has it among its entry points of the group 'bayesdp.mechanisms'"
         )
     if getattr(registered, "name", None) != name:
         raise InvalidRelease(
