@@ -59,7 +59,8 @@ generated quantities {
     int to = last[g];
     log_lik[g] = latent_count_log_lik(p[g], log_weight[from:to], successes[from:to],
                                       failures[from:to]);
-  }  if (replicates) {
+  }
+  if (replicates) {
     array[G] int n;                             // which is drawn too, if it isn't known
     array[G] int x;
     for (g in 1:G) {

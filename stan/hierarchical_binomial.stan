@@ -80,7 +80,8 @@ generated quantities {
     p[g] = beta_rng(a + successes[k], b + failures[k]);
     log_lik[g] = latent_count_log_lik(p[g], log_weight[from:to], successes[from:to],
                                       failures[from:to]);
-  }  if (replicates) {
+  }
+  if (replicates) {
     array[G] int n = records[first];            // the same for all cells of a group
     array[G] int x = binomial_rng(n, p);
     y_rep = released_outputs_rng(x, n, of, law, law_size, law_parameters);

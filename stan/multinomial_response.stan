@@ -34,7 +34,8 @@ data {
 }
 transformed data {
   if (replicates && R == 0) {
-    reject("replicates is 1, but a group's copies differ in the law of their answers");
+    reject("replicates is 1, but a group's copies differ in the law of their answers; ",
+           "use bdp.posterior_predictive for each release");
   }
 }
 parameters {

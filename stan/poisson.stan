@@ -63,7 +63,8 @@ generated quantities {
       log_lik[g, a] = latent_events_log_lik(rate[g, a], expected[g, a], log_weight[from:to],
                                             events[from:to]);
     }
-  }  if (replicates) {
+  }
+  if (replicates) {
     array[G * A] int x = zeros_int_array(G * A);
     for (g in 1:G) {
       for (a in 1:A) {

@@ -24,6 +24,7 @@ from bayesdp.core.views import (
 from bayesdp.mechanisms.noise.reach import range_of
 from bayesdp.release import Part
 
+_WIDE = 1e6  # scale of noise from which integers may overflow
 _FINE = 1000  # steps of a lattice in the scale of noise that may be drawn without it
 
 
@@ -82,7 +83,7 @@ def _laws_of(part: Part) -> list[Law]:
 
 
 def _noisy(cell: Cell) -> list[Law]:
-    exact = cell.step == 1
+    exact = cell.step == 1 and cell.scale < _WIDE
     if not exact and cell.scale < _FINE * cell.step:
         return []  # neither the integers' noise, nor like that of real numbers
     low, high = range_of(cell)
