@@ -136,7 +136,7 @@ def _rows(chains: Sequence[Chain]) -> list[str]:
 
 
 def _facts(chain: Chain) -> dict[str, Any]:
-    """What the head says of a dataset."""
+    """Summarise a dataset as the head does."""
     budget = chain.budget
     said = {
         "epsilon": budget.epsilon,
@@ -177,7 +177,7 @@ def _object(name: str, number: int, line: str) -> dict[str, Any]:
 
 
 def _datasets(name: str, number: int, head: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What the head says of each dataset, of the types that it must be."""
+    """Read each dataset's summary in the head, of the types that it must be."""
     if type(version := head.get("version")) is int and version > _VERSION:
         raise _newer(name)
     kinds = {"dataset": str, "budget": dict, "entries": int, "head": str}
