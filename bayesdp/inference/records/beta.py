@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.checks import as_float
+from bayesdp.checks import as_float, check_at_least_one, is_number, keep
 from bayesdp.core.views import BetaCopiesView, View, check_tractable, view_of
 from bayesdp.engines.draws import Draws
 from bayesdp.errors import InvalidInput, quoted
@@ -99,8 +99,14 @@ class BetaModel(Model):
     def __post_init__(self) -> None:
         object.__setattr__(self, "prior", _checked_prior(self.prior))
         object.__setattr__(self, "quantiles", _checked_probabilities(self.quantiles))
-        if self.n is not None:
-            object.__setattr__(self, "n", sizes_of_prior(self.n))
+        if is_number(self.n):
+            keep(self, n=check_at_least_one("n", self.n))
+        _ = self._possible  # whose own checks raise
+
+    @property
+    def _possible(self) -> list[tuple[int, float]] | None:
+        """What n may be, as far as the model says."""
+        return None if self.n is None else sizes_of_prior(self.n)
 
     def read(self, release: Releases) -> Any:
         """Read the law of the copies, the copies, and what n may be.
@@ -116,7 +122,7 @@ class BetaModel(Model):
         part = one_group(only_one(release, "exchange")).parts[0]
         view = _view_of(part)
         check_said_once(self.n, view.n)
-        sizes = self.n if view.n is None else [(view.n, 1.0)]
+        sizes = self._possible if view.n is None else [(view.n, 1.0)]
         if sizes is None:
             raise InvalidInput(
                 "n is confidential in this release; give the model the number of records, as "
@@ -174,7 +180,7 @@ class BetaModel(Model):
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws new records, rescaled to (0, 1), given the parameters."""
-        return partial(_records, self.n, part)
+        return partial(_records, self._possible, part)
 
     def _named(self, g: Floats, h: Floats, bounds: tuple[float, float]) -> dict[str, Any]:
         """Name draws of logit phi and log lambda as the model does."""
