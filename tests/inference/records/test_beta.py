@@ -179,6 +179,14 @@ def released(**fields) -> bdp.Release:
         return made.release(np.linspace(2.5, 7.5, 30) if "bounds" in fields else [0.2, 0.3, 0.6])
 
 
+def test_copies_that_another_program_drew_are_read():
+    release, model = released(), bdp.models.BetaModel(n=3)
+    shuffled = np.random.default_rng(1).permutation(np.array(release.outputs[0]))
+    again = model.read(bdp.Release.of(release.mechanism, [shuffled]))
+    assert np.array_equal(again.outputs, model.read(release).outputs)
+    assert again.law() == model.read(release).law()
+
+
 @pytest.mark.parametrize(
     ("model", "release", "message"),
     [
