@@ -112,7 +112,7 @@ class BetaModel(Model):
 
     @property
     def _possible(self) -> list[tuple[int, float]] | None:
-        """What n may be, as far as the model says."""
+        """Possible numbers of records and their probabilities, as far as the model says."""
         return None if self.n is None else sizes_of_prior(self.n)
 
     def read(self, release: Releases) -> Any:
