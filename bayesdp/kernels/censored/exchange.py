@@ -496,7 +496,13 @@ def exchange_sweeps(
     sweeps: int,
     rng: Any,
 ) -> Any:
-    """Sweep; return eta, n, the log density and the rate of acceptance after each, and a status."""
+    """Sweep; return eta, n, log density and rate of acceptance after each, n, and a status.
+
+    `tuned` has the logs of the steps of points (0, 1) and of eta (2, 3), of a block's size (4) and
+    of how many records are added at most (6), and the root of eta's covariance (9 to 11), which
+    `mean` keeps: two means, and then the variances around the covariance. The status is 0, or why
+    there was no draw.
+    """
     t1, t2 = records
     new1, new2 = t1.copy(), t2.copy()
     work, drawn, other = np.empty((MOST, 7)), np.empty(points.shape), np.empty(2)
