@@ -11,6 +11,7 @@ MODELS = Registry(
     "bayesdp.models",
     "bayesdp.inference",
     {
+        "beta": "records.beta:BetaModel",
         "beta_model": "graphs.beta_model:NetworkBetaModel",
         "binomial": "counts.binomial:BinomialModel",
         "ergm": "graphs.ergm:ERGMModel",

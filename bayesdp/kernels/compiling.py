@@ -22,6 +22,12 @@ def leaf(function: F) -> F:
     return kept(numba.njit(nogil=True, error_model="numpy", _nrt=False)(function), function)
 
 
+def summing(function: F) -> F:
+    """Compile a loop over finite numbers whose sums may be taken in any order, several at once."""
+    free = {"reassoc", "nsz", "contract", "nnan"}
+    return kept(numba.njit(nogil=True, error_model="numpy", fastmath=free)(function), function)
+
+
 def inlined(function: F) -> F:
     """Compile into callers, without reference counts: for functions of a few numbers."""
     return numba.njit(nogil=True, error_model="numpy", forceinline=True, _nrt=False)(function)  # type: ignore[no-any-return]

@@ -135,6 +135,12 @@ def copied_table() -> bdp.Release:
 TABLE = {"beta": ("term",), "tau": ("scale",), "probability": ("cell",)}
 
 
+def beta_copies() -> bdp.Release:
+    made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=30.0, size=60, center=0.5)
+    with bdp.reproducible(1):
+        return made.release(np.random.default_rng(1).beta(3, 5, 12))
+
+
 def exact(value: Any, n: int, **shape: Any) -> Callable[[], bdp.Release]:
     kinds = bdp.distributional
     promise = kinds.DistributionalGuarantee(0.5, 1e-6, "any", kinds.LawClass.of("any"))
@@ -190,6 +196,16 @@ CASES = {
         "gibbs",
         "tie the counts",
         no_evidence="tie the counts",
+    ),
+    "beta, copies": Case(
+        bdp.models.BetaModel((2.0, 2.0, 4.0, 0.5), n=12),
+        beta_copies,
+        ("mean", "precision", "sd", "quantile"),
+        (),
+        "exchange",
+        "cancel",
+        {"quantile": ("probability",)},
+        no_evidence="nobody knows",
     ),
     "regression": Case(
         bdp.LinearRegressionModel("y", prior=(0.0, 0.5, 2.0, 0.1)),

@@ -18,6 +18,7 @@ MODELS = {
     "PoissonModel": bdp.models.PoissonModel(),
     "ERGMModel": bdp.models.ERGMModel("edges"),
     "NetworkBetaModel": bdp.models.NetworkBetaModel(),
+    "BetaModel": bdp.models.BetaModel(n=9),
 }
 
 

@@ -56,7 +56,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import as_float, check_at_least_one
 from bayesdp.core.fields import later
 from bayesdp.core.outputs.records import Column, Records
-from bayesdp.core.views import RecordsView, View
+from bayesdp.core.views import BetaCopiesView, IntractableView, RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.censored import synthetic_column
@@ -133,7 +133,8 @@ class CensoredBetaMechanism(Mechanism):
     -----
     Only the release is protected: the time that a draw takes depends on the records. The module's
     docstring proves the epsilon. The law of the records is an integral over all (phi, lambda) that
-    `logp` doesn't offer: infer by combining rules (`bayesdp.combine`).
+    `logp` doesn't offer. A model of the records needs it only up to its normalizing constant
+    (`bayesdp.engines.exchange`), where there are no weights.
     """
 
     interval: tuple[float, float]
@@ -150,7 +151,6 @@ class CensoredBetaMechanism(Mechanism):
     name: ClassVar[str] = "censored_beta"
     source: ClassVar[str] = "bayesdp.mechanisms.censored.beta; Hu, Williams and Savitsky (2025)"
     pure: ClassVar[bool] = True
-    views: ClassVar[tuple[View, ...]] = (RecordsView(),)
     log_concave: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -286,6 +286,26 @@ class CensoredBetaMechanism(Mechanism):
         if self.weights == ATTACHED:
             return [tuple((y, np.ones(y.size)) for y in pair) for pair in pairs]
         return pairs
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """View of copies from draws of a clipped posterior, where no record has a weight."""
+        if self.weights is not None:
+            why = (
+                "the records' log densities were weighted, and there is no law of their weights "
+                "here: analyse each copy as data and join the results by bdp.combine"
+            )
+            return IntractableView(BetaCopiesView, why), RecordsView()
+        law = BetaCopiesView(
+            self.n,
+            self.interval,
+            self.prior_phi,
+            self.prior_lambda,
+            self.largest,
+            self.grid,
+            self.bounds,
+        )
+        return law, RecordsView()
 
     @property
     def space(self) -> Records:

@@ -1,0 +1,269 @@
+r"""Exchange algorithm for copies whose law has a normalizing constant that nobody knows.
+
+Records x_1, ..., x_n of q(x | eta) are confidential. Copy m is drawn from theta_m, which the
+mechanism drew with probability g(x, theta_m) / Z(x), g = prior(theta) exp(S(x, theta)), where Z is
+a sum over a grid as large as the mechanism likes. The target over all that isn't seen is
+
+    pi(eta) prod_i q(x_i | eta) prod_m g(x, theta_m) / Z(x) p(y_m | theta_m).
+
+A step to other records x' would need Z(x) / Z(x'). But whoever can draw theta' from the mechanism
+at x' can do without it (Murray, Ghahramani and MacKay 2006): accept x' with probability
+
+    min(1, q-ratio prod_m g(x', theta_m) / g(x, theta_m) g(x, theta'_m) / g(x', theta'_m)).
+
+That is a Metropolis step on the target times prod_m g(x, theta'_m) / Z(x), in which theta' is drawn
+anew and exchanged with theta; the constants cancel, and so does the mechanism's prior. It is exact
+only because theta' is.
+
+A sweep
+-------
+* theta_m given x and y_m: Metropolis steps, as Z(x) is a constant.
+* A block of records drawn anew from q(. | eta), so that q cancels. As theta' is about as near to x'
+  as theta is to x, the log ratio is of order 1 even if all records are drawn anew: the block's
+  size, tuned in warm-up, is a share of n.
+* (eta, x) together: eta by a normal step, and all records drawn anew from q(. | eta'). The ratio
+  is that of pi(eta), times that of the exchange. Where the copies say little of single records,
+  eta is far less certain than it would be given x, and steps of eta given x would crawl.
+* Where n is unknown, some records more, from q, or fewer; the ratio has that of Pr[n].
+* eta given x: Metropolis steps; q's sums of logarithms are enough.
+
+Exact draws from the mechanism
+------------------------------
+The grid's square is cut into blocks with a bound as in `bayesdp.mechanisms.censored.grid`, in
+floating point; a block is proposed by its bound, a point uniform in it, and that accepted with
+probability weight over bound. A block whose proposals are rejected is split, and so on: each
+proposal is accepted or not by the bounds that hold at that time, so that an accepted one has the
+posterior's law whatever was rejected before. A weight is that of the point's cell at its centre,
+which makes coarse grids exact too.
+
+A record's term is at most max(low, M), with M its tangent plane at the block's centre, and at most
+high; of these two, both convex in phi and in lambda apart, the bound takes that which is less on
+average over the corners. What remains is rounding, of 2^-45 or so of the log weights, by which the
+bounds are enlarged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.core.views import BetaCopiesView
+from bayesdp.errors import EngineFailed
+from bayesdp.kernels.censored import exchange as kernels
+from bayesdp.progress import Step, no_step
+from bayesdp.threads import Halting, in_threads
+
+Floats = NDArray[np.float64]
+_PIECE = 20  # sweeps between steps of progress, at which an interrupt ends a chain
+_TUNED = 12
+
+
+@dataclass(frozen=True)
+class BetaPosterior:
+    """Posterior of a beta population given copies from draws of its records' clipped posterior.
+
+    Parameters
+    ----------
+    view : BetaCopiesView
+        Law of the copies.
+    outputs : sequence of ndarray
+        The copies.
+    prior : tuple of four floats
+        (p, q, shape, rate): phi ~ Beta(p, q), lambda ~ Gamma(shape, rate).
+    sizes : sequence of pairs
+        Possible numbers of records, and their probabilities.
+    """
+
+    view: BetaCopiesView
+    outputs: Sequence[Floats]
+    prior: tuple[float, float, float, float]
+    sizes: Sequence[tuple[int, float]]
+
+    def law(self) -> kernels.Posterior:
+        """Public numbers of the mechanism's posterior, as kernels take them."""
+        view = self.view
+        smallest, shape = view.prior_lambda
+        span = math.log(view.largest / smallest)
+        cells = (math.ldexp(1.0, bits) for bits in view.grid)
+        return kernels.Posterior(
+            *view.interval, *view.prior_phi, shape, math.log(smallest), span, *cells
+        )
+
+    def copies(self) -> kernels.Copies:
+        """Sufficient statistics of the copies, records that were rounded to an end apart."""
+        return copies_of(self.outputs, self.view.bounds)
+
+    def log_sizes(self) -> Floats:
+        """Log Pr[n] at each n from 0 to the largest."""
+        logs = np.full(max(n for n, _ in self.sizes) + 1, -np.inf)
+        for n, probability in self.sizes:
+            logs[n] = math.log(probability)
+        return logs
+
+
+@dataclass
+class _Chain:
+    """State of one chain."""
+
+    target: BetaPosterior
+    rng: np.random.Generator
+    eta: Floats = field(init=False)
+    points: Floats = field(init=False)
+    n: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.law, self.seen = self.target.law(), self.target.copies()
+        self.log_sizes, self.prior = self.target.log_sizes(), np.array(self.target.prior)
+        start = moments_of(self.seen)
+        self.points = np.array([self._place(*each) for each in start])
+        self.eta = np.mean(start, axis=0) + 0.5 * self.rng.standard_normal(2)
+        possible = np.flatnonzero(self.log_sizes > -np.inf)
+        self.n = int(self.rng.choice(possible))
+        self.records = np.zeros(self.log_sizes.size), np.zeros(self.log_sizes.size)
+        kernels.draw_records(*self.records, 0, self.n, self.eta, self.rng)
+        self.tuned, self.mean = np.zeros(_TUNED), np.array([*self.eta, 0.1, 0.0, 0.1])
+        self.tuned[:6] = -4.0, -4.0, -1.0, -1.0, math.log(self.n + 1), -1.0
+        self.tuned[9:] = math.sqrt(0.1), 0.0, math.sqrt(0.1)
+
+    def _place(self, logit: float, log_lambda: float) -> tuple[float, float]:
+        """A point of the grid's square at (phi, lambda), or as near as there is one."""
+        along = (log_lambda - self.law.least) / self.law.span
+        return 1 / (1 + math.exp(-logit)), min(max(along, 0.01), 0.99)
+
+    def run(self, warmup: int, draws: int, step: Step) -> Floats:
+        """Run the chain, piece by piece; shape (draws, 5)."""
+        kept, begun = [], 0
+        while begun < warmup + draws:
+            sweeps = min(_PIECE, warmup + draws - begun)
+            rows, self.n, status = kernels.exchange_sweeps(
+                self.records, self.n, self.eta, self.points, self.seen, self.law, self.prior,
+                self.log_sizes, self.tuned, self.mean, begun, warmup, sweeps, self.rng,
+            )  # fmt: skip
+            if status:
+                raise EngineFailed(_WHY[status])
+            kept.append(rows)
+            begun += sweeps
+            step(sweeps)
+        return np.concatenate(kept)[warmup:]
+
+
+_WHY = {
+    kernels.BOUND: "a bound on the mechanism's grid didn't hold, so nothing could be drawn exactly",
+    kernels.ROUGH: "the mechanism's posterior was too rough to draw from it exactly: a million "
+    "proposals were rejected",
+}
+
+
+def sample_exchange(
+    target: BetaPosterior,
+    *,
+    draws: int,
+    chains: int,
+    warmup: int,
+    seed: int | None,
+    step: Step = no_step,
+) -> Floats:
+    """Draw logit phi, log lambda and n, with the log density and the share of accepted exchanges.
+
+    Parameters
+    ----------
+    target : BetaPosterior
+    draws, chains, warmup : int
+    seed : int or None
+    step : callable
+        Called with the number of further sweeps done.
+
+    Returns
+    -------
+    ndarray, shape (chains, draws, 5)
+        In this order. The log density is that of eta, the records and the copies' records given
+        their parameters, which leaves the intractable law of those out.
+
+    Raises
+    ------
+    EngineFailed
+        If the mechanism's posterior can't be drawn from.
+    """
+    generators = [
+        np.random.Generator(np.random.SFC64(child))
+        for child in np.random.SeedSequence(seed).spawn(chains)
+    ]
+    halting = Halting(step)
+
+    def run(rng: np.random.Generator) -> Floats:
+        return _Chain(target, rng).run(warmup, draws, halting)
+
+    return np.stack(in_threads(run, generators, halting))
+
+
+def sample_records(
+    copies: kernels.Copies,
+    prior: tuple[float, float, float, float],
+    *,
+    draws: int,
+    chains: int,
+    warmup: int,
+    seed: int | None,
+) -> Floats:
+    """Draw logit phi and log lambda given copies that are taken for records, and the log density.
+
+    Parameters
+    ----------
+    copies : Copies
+    prior : tuple of four floats
+        As for `BetaPosterior`.
+    draws, chains, warmup : int
+    seed : int or None
+
+    Returns
+    -------
+    ndarray, shape (chains, draws, 3)
+    """
+    sums, n = (float(copies.t1.sum()), float(copies.t2.sum())), int(copies.within.sum())
+    start, made, kept = np.mean(moments_of(copies), axis=0), np.array(prior), []
+    for child in np.random.SeedSequence(seed).spawn(chains):
+        rng = np.random.Generator(np.random.SFC64(child))
+        eta = start + 0.1 * rng.standard_normal(2)
+        tuned = kernels.eta_sweeps(n, sums, eta, made, warmup, rng)
+        kept.append(kernels.eta_draws(n, sums, eta, made, tuned, draws, rng))
+    return np.stack(kept)
+
+
+def copies_of(outputs: Sequence[Floats], bounds: tuple[float, float]) -> kernels.Copies:
+    """Return sufficient statistics of copies between their bounds.
+
+    A record nearer to an end than floating-point numbers tell apart was rounded to the last of
+    them, and only that it is so near counts.
+    """
+    low, high = bounds
+    width = high - low
+    near_low = max(1.5 * (math.nextafter(low, high) - low) / width, 2.0**-1022)
+    near_high = max(1.5 * (high - math.nextafter(high, low)) / width, 1.5 * 2.0**-53)
+    rows = []
+    for copy in outputs:
+        y = np.asarray(copy, dtype=np.float64)
+        above, below = (y - low) / width, (high - y) / width
+        at_low, at_high = above <= near_low, below <= near_high
+        within = ~(at_low | at_high)
+        logs = np.log(above[within]).sum(), np.log(below[within]).sum()
+        rows.append((*logs, within.sum(), at_low.sum(), at_high.sum()))
+    t1, t2, inside, first_end, last_end = np.array(rows, dtype=np.float64).T.copy()
+    ends = math.log(near_low), math.log(near_high)
+    return kernels.Copies(t1, t2, inside, first_end, last_end, *ends)
+
+
+def moments_of(copies: kernels.Copies) -> list[tuple[float, float]]:
+    """Return logit phi and log lambda near each copy's likeliest, from its mean logarithms.
+
+    exp(mean log y) and exp(mean log(1 - y)) are phi and 1 - phi less about 1 / (2 lambda) each.
+    """
+    made = []
+    for t1, t2, within in zip(copies.t1, copies.t2, copies.within, strict=True):
+        one, other = (math.exp(max(t / max(within, 1.0), -50.0)) for t in (t1, t2))
+        short = max(1.0 - one - other, 1e-6)
+        made.append((math.log(one / other), math.log(1.0 / short)))
+    return made
