@@ -630,6 +630,7 @@ def _tables(call: Any) -> None:
 def _evaluation(call: Any) -> None:
     other = TABLE * 0.9
     call(bdp.evaluate.anonymity, LABELLED, quasi_identifiers=["sex"], sensitive=["dose"])
+    call(bdp.evaluate.closest_records, TABLE, other, TABLE + 0.1, ranges={"x": 1.0})
     guesses = np.log([[[0.1, 0.9]], [[0.3, 0.7]]])
     call(bdp.evaluate.attribute_risk, guesses, [-0.2, -0.1], [1], prior=[0.5, 0.5])
     call(bdp.evaluate.identification_risk, TABLE, other, known=["x"], synthetic=["y"], radius=0.1)
