@@ -2,6 +2,7 @@
 
 from .evaluation.anonymity import anonymity as anonymity
 from .evaluation.attribute_risk import attribute_risk as attribute_risk
+from .evaluation.closest_records import closest_records as closest_records
 from .evaluation.combining import combine as combine
 from .evaluation.combining import combine_all as combine_all
 from .evaluation.combining_nested import CombinedNested as CombinedNested
@@ -13,6 +14,7 @@ from .evaluation.combining_tests import likelihood_ratio_test as likelihood_rati
 from .evaluation.comparison_plot import plot_comparison as plot_comparison
 from .evaluation.identification_risk import identification_risk as identification_risk
 from .evaluation.interval_overlap import interval_overlap as interval_overlap
+from .evaluation.membership import membership_attack as membership_attack
 from .evaluation.planning.plan import plan as plan
 from .evaluation.planning.result import Plan as Plan
 from .evaluation.pseudo_posterior_plot import plot_pseudo_posterior as plot_pseudo_posterior

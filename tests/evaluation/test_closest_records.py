@@ -1,0 +1,89 @@
+"""Nearness to confidential records and to others: by hand, by definition, of records published."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesdp as bdp
+
+closest_records = bdp.evaluate.closest_records
+
+
+def people(n: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({"age": rng.uniform(18, 90, n), "job": rng.choice(list("abc"), n)})
+
+
+def test_nearer_farther_and_tied_records_count_one_none_and_half():
+    """The range of age is 40: a year is 1/40 as far as another job."""
+    own = pd.DataFrame({"age": [20, 60, 30], "job": ["a", "b", "c"]})
+    other = pd.DataFrame({"age": [40, 50, 30], "job": ["a", "b", "c"]})
+    near, far = [21, "a"], [51, "b"]
+    both, by_job = [30, "c"], [41, "c"]  # the last: 11 years from another with its job
+    tied = [30, "a"]  # 10 years from one of each, and one job from one of each
+    made = [near, far, both, by_job, tied]
+    copies = [pd.DataFrame([row], columns=["age", "job"]) for row in made]
+    found = closest_records(copies, own, other, seed=1)
+    assert found["share"].tolist() == [1, 0, 0.5, 0.5, 0.5]
+    assert found["copy"].tolist() == [0, 1, 2, 3, 4]
+    whole = pd.concat(copies)[["job", "age"]]  # columns in another order
+    assert closest_records(whole, own, other)["share"].item() == pytest.approx(2.5 / 5)
+
+
+def test_numbers_that_are_categories_are_equal_or_not():
+    own, other = pd.DataFrame({"code": [1, 9]}), pd.DataFrame({"code": [3, 7]})
+    copy = pd.DataFrame({"code": [2.0, 2.0, 1.0]})
+    assert closest_records(copy, own, other)["share"].item() == 0.5 + 0.5 / 3
+    found = closest_records(copy, own, other, categorical=["code"])["share"].item()
+    assert found == pytest.approx((0.5 + 0.5 + 1) / 3)
+    by_number = closest_records(copy.assign(code=[1.9, 2.1, 2.2]), own, other)["share"].item()
+    assert by_number == pytest.approx(1 / 3)
+
+
+def test_the_error_is_that_of_all_divisions_into_halves():
+    pool, copy = people(6, 1), people(20, 2)
+    shares = []
+    for half in itertools.combinations(range(6), 3):
+        own = pool.iloc[list(half)]
+        shares.append(closest_records(copy, own, pool.drop(own.index))["share"].item())
+    exact = np.sqrt(np.mean((np.array(shares) - 0.5) ** 2))
+    assert np.mean(shares) == pytest.approx(0.5, abs=1e-12)
+    error = closest_records(copy, pool[:3], pool[3:], relabellings=20_000, seed=3)["error"].item()
+    assert error == pytest.approx(exact, rel=0.03)  # 6 standard errors, about
+
+
+def test_records_published_verbatim_are_convicted_and_others_are_not(monkeypatch):
+    """A false alarm has probability below 1e-6: the share is within 5 errors of a half."""
+    own, other, fresh = people(300, 4), people(300, 5), people(300, 6)
+    some = pd.concat([own[:150], fresh[:150]])  # half of the copy is records
+    found = closest_records([own, some, fresh], own, other, seed=1)
+    beyond = (found["share"] - 0.5) / found["error"]
+    assert found["share"][0] == 1
+    assert beyond[0] > 10
+    assert beyond[1] > 5
+    assert abs(beyond[2]) < 5
+    monkeypatch.setattr("bayesdp.evaluation.closest_records._BLOCK", 7000)  # 11 records at once
+    assert found.equals(closest_records([own, some, fresh], own, other, seed=1))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"holdout": people(9, 1)}, "holdout has other columns than confidential, or another"),
+        ({"holdout": people(10, 1)[["age"]]}, "holdout has other columns"),
+        ({"holdout": 3}, "holdout is a int"),
+        ({"released": people(10, 1)[["age"]]}, r"released\[0\] has columns"),
+        ({"released": people(10, 1).assign(age=None)}, r"released\[0\] has missing values"),
+        ({"holdout": people(10, 1).assign(job=None)}, "holdout has missing values"),
+        ({"confidential": people(10, 1).assign(job=None)}, "confidential has missing values"),
+        ({"categorical": ["x"]}, "categorical is"),
+        ({"relabellings": 1}, "relabellings is 1"),
+        ({"seed": -1}, "seed is -1"),
+    ],
+)
+def test_what_cannot_be_compared_is_named(wrong, message):
+    good = {"released": people(10, 1), "confidential": people(10, 2), "holdout": people(10, 3)}
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        closest_records(**{**good, **wrong})
