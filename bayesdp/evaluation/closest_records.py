@@ -130,7 +130,7 @@ def closest_records(
     for copy, table in enumerate(copies):
         check_complete(f"released[{copy}]", table)
         blocks = _distances([table, own, other], copy, list(own.columns), categories)
-        shares = sum(_nearer(block, labels) for block in blocks) / len(table)
+        shares = np.sum([_nearer(block, labels) for block in blocks], axis=0) / len(table)
         error = np.sqrt(np.mean((shares[1:] - 0.5) ** 2))
         rows.append({"copy": copy, "share": float(shares[0]), "error": float(error)})
     return pd.DataFrame(rows)
