@@ -105,7 +105,7 @@ def closest_records(
     >>> found = bdp.evaluate.closest_records(confidential, confidential, holdout, seed=1)
     >>> found.round(2)
        copy  share  error
-    0     0    1.0   0.04
+    0     0    1.0   0.03
     """
     import pandas as pd
 
