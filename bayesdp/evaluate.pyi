@@ -2,7 +2,6 @@
 
 from .evaluation.anonymity import anonymity as anonymity
 from .evaluation.attribute_risk import attribute_risk as attribute_risk
-from .evaluation.closest_records import closest_records as closest_records
 from .evaluation.combining import combine as combine
 from .evaluation.combining import combine_all as combine_all
 from .evaluation.combining_nested import CombinedNested as CombinedNested

@@ -633,9 +633,6 @@ def _evaluation(call: Any) -> None:
     guesses = np.log([[[0.1, 0.9]], [[0.3, 0.7]]])
     call(bdp.evaluate.attribute_risk, guesses, [-0.2, -0.1], [1], prior=[0.5, 0.5])
     call(bdp.evaluate.identification_risk, TABLE, other, known=["x"], synthetic=["y"], radius=0.1)
-    call(
-        bdp.evaluate.closest_records, other, TABLE, TABLE, categorical=["x"], relabellings=5, seed=1
-    )
     noise = bdp.mechanisms.DiscreteLaplaceMechanism(scale=2.0)
     call(bdp.evaluate.membership_attack, noise, 3, 4, delta=0.1, trials=200, level=0.9)
     call(bdp.evaluate.utility, TABLE, other, quantiles=(0.25, 0.5), bins=3)
