@@ -14,6 +14,7 @@ from .evaluation.combining_tests import likelihood_ratio_test as likelihood_rati
 from .evaluation.comparison_plot import plot_comparison as plot_comparison
 from .evaluation.identification_risk import identification_risk as identification_risk
 from .evaluation.interval_overlap import interval_overlap as interval_overlap
+from .evaluation.membership import membership_attack as membership_attack
 from .evaluation.planning.plan import plan as plan
 from .evaluation.planning.result import Plan as Plan
 from .evaluation.pseudo_posterior_plot import plot_pseudo_posterior as plot_pseudo_posterior

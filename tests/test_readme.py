@@ -23,7 +23,7 @@ HOW_TO = (ROOT / "notebooks" / "how_to.md").read_text()
     ("text", "blocks", "printed"),
     [
         pytest.param(TEXT, 2, r"^epsilon = 2 \(replace_one, proved\)$", id="README"),
-        pytest.param(HOW_TO, 24, r"^0\.3508", id="how_to"),
+        pytest.param(HOW_TO, 25, r"^0\.3508", id="how_to"),
     ],
 )
 def test_every_block_runs(
@@ -34,7 +34,10 @@ def test_every_block_runs(
     assert len(found) == blocks
     for block in found:
         exec(compile(block, "a page", "exec"), {})
-    assert re.search(printed, capsys.readouterr().out, re.MULTILINE)
+    out = capsys.readouterr().out
+    assert re.search(printed, out, re.MULTILINE)
+    for shown in re.findall(r"```text\n(.*?)```", text, re.DOTALL):
+        assert shown in out
 
 
 def test_the_study_file_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_cli):

@@ -51,7 +51,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.core.views import BetaCopiesView
+from bayesdp.core.censored_views import BetaCopiesView
 from bayesdp.errors import EngineFailed
 from bayesdp.kernels.censored import exchange as kernels
 from bayesdp.progress import Step, no_step

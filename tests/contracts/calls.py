@@ -630,10 +630,12 @@ def _tables(call: Any) -> None:
 def _evaluation(call: Any) -> None:
     other = TABLE * 0.9
     call(bdp.evaluate.anonymity, LABELLED, quasi_identifiers=["sex"], sensitive=["dose"])
-    call(bdp.evaluate.closest_records, TABLE, other, TABLE + 0.1, ranges={"x": 1.0})
+    call(bdp.evaluate.closest_records, TABLE, other, TABLE + 0.1, relabellings=3, seed=1)
     guesses = np.log([[[0.1, 0.9]], [[0.3, 0.7]]])
     call(bdp.evaluate.attribute_risk, guesses, [-0.2, -0.1], [1], prior=[0.5, 0.5])
     call(bdp.evaluate.identification_risk, TABLE, other, known=["x"], synthetic=["y"], radius=0.1)
+    noise = bdp.mechanisms.DiscreteLaplaceMechanism(scale=2.0)
+    call(bdp.evaluate.membership_attack, noise, 3, 4, delta=0.1, trials=200, level=0.9)
     call(bdp.evaluate.utility, TABLE, other, quantiles=(0.25, 0.5), bins=3)
     estimates = pd.DataFrame({"estimate": [1.0, 2.0], "low": [0.5, 1.0], "high": [1.5, 3.0]})
     call(bdp.evaluate.interval_overlap, estimates, estimates)

@@ -1,7 +1,6 @@
-"""Distances to the closest confidential records, beside those to a holdout."""
+"""Nearness to confidential records and to others: by hand, by definition, of records published."""
 
-import warnings
-from pathlib import Path
+import itertools
 
 import numpy as np
 import pandas as pd
@@ -9,106 +8,82 @@ import pytest
 
 import bayesdp as bdp
 
-closest = bdp.evaluate.closest_records
+closest_records = bdp.evaluate.closest_records
 
 
-def people(rng, n=300):
-    return pd.DataFrame(
-        {
-            "age": rng.uniform(18, 90, n),
-            "sex": rng.choice(["f", "m"], n),
-            "children": rng.integers(0, 5, n),
-        }
-    )
+def people(n: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({"age": rng.uniform(18, 90, n), "job": rng.choice(list("abc"), n)})
 
 
-def test_by_hand():
-    mine = pd.DataFrame({"x": [0.0, 10.0], "c": ["a", "b"]})
-    held = pd.DataFrame({"x": [2.0, 8.0], "c": ["b", "a"]})
-    made = pd.DataFrame({"x": [0.0, 7.0, 5.0, 2.0], "c": ["a", "a", "a", "z"]})
-    found = closest(mine, made, held).iloc[0]
-    # Distances times 2, with a range of 10: 0 to .3 + 0; .7 to .1; .5 to .3; 1.2 to 1.
-    assert found["share"] == 0.25
-    assert (found["identical"], found["identical_holdout"]) == (0.25, 0.0)
-    assert found["standard_error"] == pytest.approx(np.sqrt(0.25 * 0.75 / 4))
-    tied = closest(mine, pd.DataFrame({"x": [5.0], "c": ["z"]}), held.assign(x=[0.0, 10.0]))
-    assert tied["share"].item() == 0.5
+def test_nearer_farther_and_tied_records_count_one_none_and_half():
+    """The range of age is 40: a year is 1/40 as far as another job."""
+    own = pd.DataFrame({"age": [20, 60, 30], "job": ["a", "b", "c"]})
+    other = pd.DataFrame({"age": [40, 50, 30], "job": ["a", "b", "c"]})
+    near, far = [21, "a"], [51, "b"]
+    both, by_job = [30, "c"], [41, "c"]  # the last: 11 years from another with its job
+    tied = [30, "a"]  # 10 years from one of each, and one job from one of each
+    made = [near, far, both, by_job, tied]
+    copies = [pd.DataFrame([row], columns=["age", "job"]) for row in made]
+    found = closest_records(own, copies, other, seed=1)
+    assert found["share"].tolist() == [1, 0, 0.5, 0.5, 0.5]
+    assert found["copy"].tolist() == [0, 1, 2, 3, 4]
+    whole = pd.concat(copies)[["job", "age"]]  # columns in another order
+    assert closest_records(own, whole, other)["share"].item() == pytest.approx(2.5 / 5)
 
 
-def test_copies_of_records_are_convicted_and_fresh_ones_are_not():
-    rng = np.random.default_rng(5)
-    mine, held, fresh = people(rng), people(rng), people(rng)
-    noisy = mine.assign(age=mine["age"] + rng.normal(0, 0.01, 300))
-    found = closest(mine, [mine, noisy, fresh], held)
-    assert found["copy"].tolist() == [0, 1, 2]
-    assert found["share"][0] == 1.0
-    assert found["share"][1] > 0.95
-    assert abs(found["share"][2] - 0.5) < 5.1 * found["standard_error"][2]
-    np.testing.assert_array_equal(found["identical"], [1, 0, 0])
+def test_numbers_that_are_categories_are_equal_or_not():
+    own, other = pd.DataFrame({"code": [1, 9]}), pd.DataFrame({"code": [3, 7]})
+    copy = pd.DataFrame({"code": [2.0, 2.0, 1.0]})
+    assert closest_records(own, copy, other)["share"].item() == 0.5 + 0.5 / 3
+    found = closest_records(own, copy, other, categorical=["code"])["share"].item()
+    assert found == pytest.approx((0.5 + 0.5 + 1) / 3)
+    by_number = closest_records(own, copy.assign(code=[1.9, 2.1, 2.2]), other)["share"].item()
+    assert by_number == pytest.approx(1 / 3)
 
 
-@pytest.mark.slow
-@pytest.mark.calibrate
-@pytest.mark.parametrize(("epsilon", "reached"), [(0.3, 0.25), (1.0, 0.94), (3.0, 2.9)])
-def test_what_a_membership_attack_reaches_is_what_how_to_says(epsilon, reached):
-    """By a million draws at the tables where most is given away; "How to" prints these numbers."""
-    columns = {
-        "smokes": {"type": "boolean"},
-        "sex": {"type": "category", "labels": ["f", "m"]},
-        "age": {"type": "integer", "bounds": (18, 77), "bins": 6},
-    }
-    synthesizer = bdp.TableSynthesizer(bdp.Schema(columns), epsilon=epsilon)
-    found = bdp.audit(synthesizer.mechanism(None, epsilon))
-    assert not found.convicted
-    assert reached <= found.epsilon_lower <= epsilon
-    page = Path(__file__).parents[2] / "notebooks" / "how_to.md"
-    assert f"{reached:g}" in page.read_text(encoding="utf-8")
+def test_the_error_is_that_of_all_divisions_into_halves():
+    pool, copy = people(6, 1), people(20, 2)
+    shares = []
+    for half in itertools.combinations(range(6), 3):
+        own = pool.iloc[list(half)]
+        shares.append(closest_records(own, copy, pool.drop(own.index))["share"].item())
+    exact = np.sqrt(np.mean((np.array(shares) - 0.5) ** 2))
+    assert np.mean(shares) == pytest.approx(0.5, abs=1e-12)
+    error = closest_records(pool[:3], copy, pool[3:], relabellings=20_000, seed=3)["error"].item()
+    assert error == pytest.approx(exact, rel=0.03)  # 6 standard errors, about
 
 
-@pytest.mark.slow
-def test_a_whole_table_at_three_epsilons():
-    """Tables drawn from the posterior are no closer to the records, at any of these."""
-    rng = np.random.default_rng(7)
-    schema = bdp.Schema(
-        {
-            "age": {"type": "real", "bounds": (18, 90), "bins": 8},
-            "sex": {"type": "category", "labels": ["f", "m"]},
-            "children": {"type": "integer", "bounds": (0, 4)},
-        }
-    )
-    mine, held = people(rng), people(rng)
-    for epsilon in (0.3, 1.0, 3.0):
-        with bdp.reproducible(int(10 * epsilon)), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            release = bdp.TableSynthesizer(schema, epsilon=epsilon).release(mine)
-            fit = bdp.TableModel().fit(release, draws=60, warmup=40, tables=2, chains=1, seed=1)
-        found = closest(mine, fit.synthetic(copies=2, seed=1), held, ranges={"age": 72.0})
-        assert (np.abs(found["share"] - 0.5) < 5.1 * found["standard_error"]).all()
-
-
-def test_blocks_and_columns(monkeypatch):
-    rng = np.random.default_rng(2)
-    mine, held, made = people(rng), people(rng), people(rng, 77)
-    whole = closest(mine, made, held, columns=["children", "age"], categorical=["children"])
-    monkeypatch.setattr("bayesdp.evaluation.closest_records._BLOCK", 1000)
-    less = [frame[["age", "children"]] for frame in (mine, made, held)]
-    pd.testing.assert_frame_equal(whole, closest(*less, categorical=["children"]))
+def test_records_published_verbatim_are_convicted_and_others_are_not(monkeypatch):
+    """A false alarm has probability below 1e-6: the share is within 5 errors of a half."""
+    own, other, fresh = people(300, 4), people(300, 5), people(300, 6)
+    some = pd.concat([own[:150], fresh[:150]])  # half of the copy is records
+    found = closest_records(own, [own, some, fresh], other, seed=1)
+    beyond = (found["share"] - 0.5) / found["error"]
+    assert found["share"][0] == 1
+    assert beyond[0] > 10
+    assert beyond[1] > 5
+    assert abs(beyond[2]) < 5
+    monkeypatch.setattr("bayesdp.evaluation.closest_records._BLOCK", 7000)  # 11 records at once
+    assert found.equals(closest_records(own, [own, some, fresh], other, seed=1))
 
 
 @pytest.mark.parametrize(
-    ("changed", "message"),
+    ("wrong", "message"),
     [
-        ({"holdout": lambda t: t[:-1]}, "holdout has 299 rows and confidential 300"),
-        ({"holdout": lambda t: t.drop(columns="sex")}, r"released\[0\] has columns|holdout"),
-        ({"released": lambda t: t.assign(age=np.nan)}, r"released\[0\] has missing values"),
-        ({"ranges": lambda _: {"sex": 1.0}}, "ranges has 'sex'; it must have columns of numbers"),
-        ({"ranges": lambda _: {"age": 0.0}}, r"ranges\['age'\] is 0.0; it must be positive"),
-        ({"categorical": lambda _: ["weight"]}, "categorical is"),
+        ({"holdout": people(9, 1)}, "holdout has other columns than confidential, or another"),
+        ({"holdout": people(10, 1)[["age"]]}, "holdout has other columns"),
+        ({"holdout": 3}, "holdout is a int"),
+        ({"released": people(10, 1)[["age"]]}, r"released\[0\] has columns"),
+        ({"released": people(10, 1).assign(age=None)}, r"released\[0\] has missing values"),
+        ({"holdout": people(10, 1).assign(job=None)}, "holdout has missing values"),
+        ({"confidential": people(10, 1).assign(job=None)}, "confidential has missing values"),
+        ({"categorical": ["x"]}, "categorical is"),
+        ({"relabellings": 1}, "relabellings is 1"),
+        ({"seed": -1}, "seed is -1"),
     ],
 )
-def test_wrong_inputs(changed, message):
-    rng = np.random.default_rng(3)
-    given = {name: people(rng) for name in ("confidential", "released", "holdout")}
-    given |= {name: change(given.get(name)) for name, change in changed.items()}
+def test_what_cannot_be_compared_is_named(wrong, message):
+    good = {"released": people(10, 1), "confidential": people(10, 2), "holdout": people(10, 3)}
     with pytest.raises(bdp.errors.InvalidInput, match=message):
-        closest(**given)
+        closest_records(**{**good, **wrong})

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.checks import as_float, check_at_least_one, is_number, keep
-from bayesdp.core.views import BetaCopiesView, View, check_tractable, view_of
+from bayesdp.core.censored_views import BetaCopiesView
+from bayesdp.core.views import View, check_tractable, view_of
 from bayesdp.engines.draws import Draws
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Run

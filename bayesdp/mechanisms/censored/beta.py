@@ -54,9 +54,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import as_float, check_at_least_one
+from bayesdp.core.censored_views import BetaCopiesView
 from bayesdp.core.fields import later
 from bayesdp.core.outputs.records import Column, Records
-from bayesdp.core.views import BetaCopiesView, IntractableView, RecordsView, View
+from bayesdp.core.views import IntractableView, RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.censored import synthetic_column

@@ -8,7 +8,8 @@ import pytest
 from scipy import special
 
 import bayesdp as bdp
-from bayesdp.core.views import BetaCopiesView, view_of
+from bayesdp.core.censored_views import BetaCopiesView
+from bayesdp.core.views import view_of
 from bayesdp.engines import exchange
 from bayesdp.kernels.censored import exchange as kernels
 
