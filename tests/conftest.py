@@ -76,6 +76,13 @@ def processes() -> ForkServerContext:
 
 
 @pytest.fixture(autouse=True)
+def _empty_store() -> None:
+    """Nothing at addresses in memory: they outlive a test, and examples write to the same."""
+    if "fsspec.implementations.memory" in sys.modules:
+        sys.modules["fsspec.implementations.memory"].MemoryFileSystem.store.clear()
+
+
+@pytest.fixture(autouse=True)
 def _same_draws(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a release without a seed draws in a test: the same in every run, by the test's name.
 

@@ -21,6 +21,7 @@ from bayesdp.inference.gaussian.hierarchical import HierarchicalGaussianModel
 from bayesdp.inference.gaussian.model import GaussianModel
 from bayesdp.inference.graphs.beta_model import NetworkBetaModel
 from bayesdp.inference.graphs.ergm import ERGMModel
+from bayesdp.inference.records.beta import BetaModel
 from bayesdp.inference.regression.linear import LinearRegressionModel
 from bayesdp.inference.regression.logistic import LogisticRegressionModel
 from bayesdp.inference.table.model import TableModel
@@ -94,6 +95,16 @@ def _mean_and_sd(model: GaussianModel, data: Any, by: Any, release: Any, posteri
     return {
         "mu": _by_group([np.mean(each) for each in groups]),
         "sigma": _by_group([np.std(each, ddof=1) for each in groups]),
+    }
+
+
+@truth.register
+def _spread(model: BetaModel, data: Any, by: Any, release: Any, posterior: Any) -> Numbers:
+    records = np.asarray(data, dtype=np.float64)
+    return {
+        "mean": np.asarray(np.mean(records)),
+        "sd": np.asarray(np.std(records, ddof=1)),
+        "quantile": np.quantile(records, model.quantiles),
     }
 
 
