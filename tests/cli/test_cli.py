@@ -299,19 +299,16 @@ def test_the_model_is_read_off_the_release(bayesdp):
     assert "By `beta_model`:" in " ".join(bayesdp("fit r --help")[1].split())
 
 
-def test_warnings_are_a_line(bayesdp):
+def test_warnings_are_a_line():
     """Without the file and the line of code that gave them."""
-    schema = bdp.Schema({name: {"type": "boolean"} for name in ("a", "b")})
-    frame = pd.DataFrame({"a": [True, False] * 20, "b": [True] * 40})
-    bdp.TableSynthesizer(schema, epsilon=1).release(frame).save("r")
-    line = "from bayesdp.cli import main; main()"
-    words = ["fit", "r", "--out", "p.nc", "--draws", "20", "--warmup", "20"]
-    ran = subprocess.run(
-        [sys.executable, "-c", line, *words], capture_output=True, text=True, check=True
+    program = (
+        "import warnings; from bayesdp.cli import main\n"
+        "try: main()\n"
+        "finally: warnings.warn('the chains of this fit differ')"
     )
-    said = [each for each in ran.stderr.splitlines() if "the chains of this fit" in each]
-    assert len(said) == 1
-    assert said[0].startswith("warning: the chains of this fit can't be relied on")
+    line = [sys.executable, "-c", program, "--version"]
+    ran = subprocess.run(line, capture_output=True, text=True, check=True)
+    assert ran.stderr == "warning: the chains of this fit differ\n"
 
 
 def test_audit(bayesdp):
