@@ -9,8 +9,9 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -31,6 +32,9 @@ from bayesdp.cli.printed import print_json, print_next
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.readers import MODELS, family_of
 
+if TYPE_CHECKING:
+    from bayesdp.release import Release
+
 _USUAL = "binomial"
 """The family whose refusal says which models read a release, where none here does."""
 
@@ -44,15 +48,22 @@ def fit(context: typer.Context) -> None:
 def _command(args: Sequence[str]) -> tuple[Any, str]:
     """The command with the options of the model that is typed, or reads the release; its name."""
     line = "Draw from the posterior given a release, or run a whole analysis."
-    family = dict(given_options(args)).get("--family") or _family_of_release(args)
+    family, read = dict(given_options(args)).get("--family"), {}
+    if family is None:
+        read = _releases_among(args)
+        family = next(map(_family_of, read.values()), None)
+
+    def run(typed: dict[str, Any], **given: Any) -> None:
+        _run(read, typed, **given)
+
     if family is None:  # an analysis, which declares its model, or nothing as yet
-        return command_with_fields(_options, None, (), line, _run), "bayesdp fit"
+        return command_with_fields(_options, None, (), line, run), "bayesdp fit"
     from bayesdp.evaluation.declarations import model_named
 
     cls = model_named(family)
     line = f"{line} By `{family}`: {first_line(cls)}"
     name = f"bayesdp fit --family {family}"
-    return command_with_fields(_options, cls, fields_of(cls), line, _run), name
+    return command_with_fields(_options, cls, fields_of(cls), line, run), name
 
 
 Completed = command_with_more_options(lambda args: _command(args)[0])
@@ -113,8 +124,11 @@ def _options(
     """Options that don't depend on the model."""
 
 
-def _run(typed: dict[str, Any], **given: Any) -> None:
-    """Fit the model with the fields that are typed, or run the analysis."""
+def _run(read: dict[str, Release], typed: dict[str, Any], **given: Any) -> None:
+    """Fit the model with the fields that are typed, or run the analysis.
+
+    `read` has the release, by its folder, if it was read to know the model.
+    """
     target, out, force, as_json = (given[name] for name in ("target", "out", "force", "as_json"))
     sampling = {name: given[name] for name in ("engine", "draws", "chains", "warmup", "seed")}
     sampling |= options.parameters(given["settings"] or [], "setting")
@@ -135,8 +149,8 @@ def _run(typed: dict[str, Any], **given: Any) -> None:
 
     out = out or Path("posterior.nc")
     check_file(out, force=force)  # before the fit, which may take long
-    release = Release.load(target)
-    family = given["family"] or family_of(release.parts[0].mechanism) or _USUAL
+    release = read[target] if target in read else Release.load(target)
+    family = given["family"] or _family_of(release)
     _check_complete(family, declared)
     model = model_of(family, declared)
     arguments = checked_fit(model, {"progress": sys.stderr.isatty(), **sampling})
@@ -174,14 +188,16 @@ def _check_complete(family: str, declared: dict[str, Any]) -> None:
             )
 
 
-def _family_of_release(args: Sequence[str]) -> str | None:
-    """Family of the model that reads the release folder among the words, if there is one."""
+def _releases_among(args: Sequence[str]) -> dict[str, Release]:
+    """Read the first release folder among the words, if there is one; by its name."""
     from bayesdp.release import MANIFEST, Release
 
-    words = [word for word in args if (Path(word) / MANIFEST).is_file()]
-    if not words:
-        return None
-    return family_of(Release.load(words[0]).parts[0].mechanism) or _USUAL
+    folders = (word for word in args if (Path(word) / MANIFEST).is_file())
+    return {folder: Release.load(folder) for folder in islice(folders, 1)}
+
+
+def _family_of(release: Release) -> str:
+    return family_of(release.parts[0].mechanism) or _USUAL
 
 
 def _is_analysis(target: str) -> bool:

@@ -91,10 +91,8 @@ def fit_line(release: Release, folder: Path) -> str | None:
     family = family_of(mechanism)
     if family is None:
         return None
-    words, fields = (
-        ["bayesdp", "fit", shlex.quote(str(folder)), "--family", family],
-        fields_of(MODELS[family]),
-    )
+    fields = fields_of(MODELS[family])
+    words = ["bayesdp", "fit", shlex.quote(str(folder)), "--family", family]
     words += [f"{each.option} ..." for each in fields if each.needed]
     if mechanism.n is None and any(each.name == "n" for each in fields):
         words.append("--n SMALLEST:LARGEST")

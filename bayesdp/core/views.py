@@ -495,6 +495,8 @@ class Measured:
     ----------
     columns : tuple of int
         Places of the marginal's columns in the schema; the last one moves fastest.
+    shape : tuple of int
+        Numbers of cells, or of pools, that it counts of each column.
     cell : Cell
         Noise on each count.
     slice : slice
@@ -502,6 +504,7 @@ class Measured:
     """
 
     columns: tuple[int, ...]
+    shape: tuple[int, ...]
     cell: Cell
     slice: slice
 

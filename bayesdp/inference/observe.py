@@ -20,7 +20,7 @@ from bayesdp.inference.exact_release import is_exact, log_density_of
 from bayesdp.inference.observed_integers import log_sum_of, log_table_of
 from bayesdp.inference.observed_numbers import log_law_of
 from bayesdp.inference.several import Releases, all_releases
-from bayesdp.inference.table.marginal import marginal_parts
+from bayesdp.inference.table.marginal import laws_of
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -94,9 +94,7 @@ def observe(
     pymc = import_pymc()
     model = _model(pymc)
     releases = all_releases(release)
-    laws = [each.parts for each in releases]
-    if columns is not None:
-        laws = [parts for each in releases for parts in marginal_parts(each, columns)]
+    laws = laws_of(releases, columns)
     name = _free(model, name)
     latent = _found(model, statistic)
     whole = latent.dtype.startswith(("int", "uint", "bool"))

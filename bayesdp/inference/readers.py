@@ -37,7 +37,7 @@ def models_of(mechanism: Any) -> tuple[str, ...]:
     public number of records, say. Users' own models, by `bdp.observe` and
     `bdp.models.RecordModel`, read more.
     """
-    return tuple(model.__name__ for model in MODELS.values() if model.reads(mechanism))
+    return tuple(MODELS[family].__name__ for family in families_of(mechanism))
 
 
 def families_of(mechanism: Any) -> list[str]:

@@ -24,7 +24,7 @@ from bayesdp.engines.stan.rows import ends_of_rows
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.observed_integers import integers_of, widest
 from bayesdp.inference.several import Releases, all_releases
-from bayesdp.inference.table.marginal import marginal_parts
+from bayesdp.inference.table.marginal import laws_of
 from bayesdp.release import Part, Release
 
 
@@ -119,10 +119,7 @@ def data(
         versions = [z for part in releases[0].parts for z in _versions(part)]
         return noisy_numbers(noises, versions)
     alike = view_of(releases[0].parts[0].mechanism, AnswersView) is not None
-    laws = [each.parts for each in releases]
-    if columns is not None:
-        laws = [parts for each in releases for parts in marginal_parts(each, columns)]
-    rows, _ = integers_of(laws, n, alike=alike)
+    rows, _ = integers_of(laws_of(releases, columns), n, alike=alike)
     values, table = widest(rows, [(-math.inf, math.inf)] * len(rows))
     possible = np.isfinite(table.T)
     ends = ends_of_rows(possible.sum(axis=1))

@@ -13,6 +13,19 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.release import Part, Release
 
 
+def laws_of(releases: Sequence[Release], columns: Sequence[str] | None) -> list[tuple[Part, ...]]:
+    """Return each release's parts or, where columns are named, those of a marginal of theirs.
+
+    Raises
+    ------
+    InvalidInput
+        As `marginal_parts`.
+    """
+    if columns is None:
+        return [each.parts for each in releases]
+    return [parts for each in releases for parts in marginal_parts(each, columns)]
+
+
 def marginal_parts(release: Release, columns: Sequence[str]) -> list[tuple[Part, ...]]:
     """Take the noisy counts of one marginal out of a release of a whole table.
 
@@ -67,11 +80,8 @@ def _measured(part: Part, columns: Sequence[str]) -> list[Measured]:
 def _part(part: Part, one: Measured, columns: Sequence[str]) -> Part:
     view: Any = view_of(part.mechanism, MeasuredTableView)
     names = [list(view.axes)[k] for k in one.columns]
-    sizes = dict(view.axes)
-    if len(names) > 1:
-        sizes |= {name: int(pool.max()) + 1 for name, pool in view.pool.items()}
-    shape, order = [sizes[name] for name in names], [names.index(name) for name in columns]
-    counts = [np.asarray(z)[one.slice].reshape(shape).transpose(order) for z in part.outputs]
+    order = [names.index(name) for name in columns]
+    counts = [np.asarray(z)[one.slice].reshape(one.shape).transpose(order) for z in part.outputs]
     cell: Any = one.cell
-    noise = dataclasses.replace(cell, dimension=int(np.prod(shape)))
+    noise = dataclasses.replace(cell, dimension=counts[0].size)
     return Part(part.group, noise, tuple(tuple(each.ravel().tolist()) for each in counts))

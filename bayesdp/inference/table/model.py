@@ -147,13 +147,10 @@ class TableModel(Model):
                 f"column {quoted(large[0])} has {schema.cells[large[0]]:,} cells; a TableModel's "
                 f"records hold {ABSENT:,} a column at most: give it bins, or group its labels"
             )
-        pools = [1 + int(pool[k][-1]) if k in pool else size for k, size in enumerate(levels)]
         noisy = [
             Noisy(
                 one.columns,
-                np.array(output[one.slice], dtype=np.float64).reshape(
-                    [(pools if len(one.columns) > 1 else levels)[k] for k in one.columns]
-                ),
+                np.array(output[one.slice], dtype=np.float64).reshape(one.shape),
                 one.cell.scale,
                 not one.cell.noise.laplace,
             )

@@ -504,10 +504,12 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
 
     def _warn_of_spreads(self, names: Sequence[str]) -> None:
         """Warn of columns of numbers whose spread isn't what was released."""
+        tables, known = list(self._tables(min(self._kept, _SPREAD))), list(self.schema.columns)
         for name in names:
-            place, column = list(self.schema.columns).index(name), self.schema.columns[name]
-            each = [table[:, place] for table in self._tables(min(self._kept, _SPREAD))]
-            counts = [np.bincount(one, minlength=column.cells)[: column.size] for one in each]
+            place, column = known.index(name), self.schema.columns[name]
+            counts = [
+                np.bincount(one[:, place], minlength=column.cells)[: column.size] for one in tables
+            ]
             spread = spread_of(column, np.array(counts))
             for doubt in spread.doubts(name) if spread else ():
                 warn_about(doubt, "spread", stacklevel=3)

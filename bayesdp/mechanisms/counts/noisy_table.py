@@ -430,7 +430,8 @@ class NoisyTableMechanism(Mechanism):
             for one, noise in zip(self.rounds, self._noises, strict=True)
             for _ in one.marginals
         ]
-        measured = zip(self.places, cells, self.slices, strict=True)
+        shapes = map(self.shape_of, self.marginals)
+        measured = zip(self.places, shapes, cells, self.slices, strict=True)
         made = tuple(Measured(*each) for each in measured)
         return (MeasuredTableView(self.schema, self.schema.cells, made, self.pool),)
 

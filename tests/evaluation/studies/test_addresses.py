@@ -22,14 +22,6 @@ def results(tmp_path_factory):
     return study(3).run(tmp_path_factory.mktemp("here") / "s", client=None)
 
 
-@pytest.fixture(autouse=True)
-def emptied():
-    """Before each: examples in docstrings write there too."""
-    import fsspec
-
-    fsspec.filesystem("memory").store.clear()
-
-
 @pytest.mark.parametrize("address", [URL, "file://FOLDER/study.parquet"])
 def test_what_is_saved_is_loaded(results, tmp_path, address):
     url = address.replace("FOLDER", tmp_path.as_posix())
