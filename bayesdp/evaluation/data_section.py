@@ -142,10 +142,11 @@ def _located(source: str, folder: Path) -> str:
 
 
 def _texts(synthesizer: Any, by: str | None) -> list[str]:
-    """List the columns whose listed labels are strings, and are read from a file as such."""
+    """List the columns whose listed labels are strings, or that are ids, and are read as such."""
     labels = dict(getattr(synthesizer, "categories", None) or {})
     for step in getattr(synthesizer, "steps", ()):
         labels |= dict(step.columns)
     if by is not None:
         labels[by] = getattr(synthesizer, "groups", None) or ()
-    return [name for name, given in labels.items() if {type(v) for v in given} == {str}]
+    texts = [name for name, given in labels.items() if {type(v) for v in given} == {str}]
+    return [*texts, *getattr(synthesizer, "written", ())]

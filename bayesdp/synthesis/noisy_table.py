@@ -36,6 +36,7 @@ from bayesdp.synthesis.marginal_choice import candidates, chosen_marginals, devi
 from bayesdp.synthesis.parameters import by_value
 from bayesdp.synthesis.publish import pay_then_draw
 from bayesdp.synthesis.scan import Scan
+from bayesdp.synthesis.tally import typed
 from bayesdp.synthesis.workload import Marginals, check_cells, marginals_of, size_of
 
 
@@ -223,8 +224,16 @@ class TableSynthesizer(RecordSynthesizer):
     @property
     def columns(self) -> list[str]:
         """Names of the columns that `release` takes."""
+        return [*self._schema.columns, *self.written]
+
+    @property
+    def written(self) -> list[str]:
+        """Names of the columns that are read from a file as they are written: persons' ids.
+
+        Read as numbers where all are, "01" and "1" would be one person or two as others' ids are.
+        """
         unit = self._schema.unit
-        return [*self._schema.columns, *([unit.person] if isinstance(unit, Person) else [])]
+        return [unit.person] if isinstance(unit, Person) else []
 
     @property
     def categories(self) -> dict[str, tuple[Any, ...]]:
@@ -300,7 +309,10 @@ class TableSynthesizer(RecordSynthesizer):
         ----------
         data : DataFrame, iterator of DataFrames, or Scan
             The confidential records. A later round reads them again, so that an iterator, which can
-            be read once, won't do.
+            be read once, won't do. Where the unit is a person, the first records of each are
+            counted over all batches in their order, and the column of ids is read with the others,
+            ``bdp.scan(files, synthesizer.columns)``: of CSV files as texts (`Schema.limited`).
+            Dask's partitions are then counted here, one after another, in place of by its workers.
         by : None
             There are no groups.
         variable : str, optional
@@ -453,13 +465,11 @@ class TableSynthesizer(RecordSynthesizer):
 
     def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Counted]:
         """Count all records, those of a person up to the limit."""
-        unit = self._schema.unit
-        if isinstance(unit, Person):
-            if isinstance(data, Scan | Iterator):
-                raise InvalidInput(
-                    f"data is read in batches, but the unit is a person, {quoted(unit.person)}, "
-                    "whose records may be in several; give all records at once, as a DataFrame"
-                )
+        if self.written:
+            self.check_by(data, by)
+            if isinstance(data, Scan):  # in order, as of each person the first records count
+                types = dict.fromkeys(self.written, "string")
+                data = iter(typed(data.typed(types), self.axes))
             data = self._schema.limited(data)
         return super().tallies(data, by, name)
 
