@@ -26,6 +26,7 @@ REASONS = (
     *("don't forget where they start", "the model is degenerate where these"),
     *("hidden graphs were empty or complete", "classes don't follow what was released"),
     *("a record's cells have", "no weights of a latent table's records follow what was released"),
+    *("is in cells that noise drowns", "is within its cells"),
     *("CONVICTED: the claim is false", "no violation found", "no violation could be found"),
 )
 

@@ -89,8 +89,9 @@ class TableModel(Model):
     that is confidential ("n"); in sample_stats, counts of up to 500 measured cells ("count"), and
     the a and b above ("concentration"); and, in the group
     "tables", the latent tables themselves, raked, from which everything else is computed, and by
-    whose measured counts the verdict is reached; where chains differ in what no marginal has, its
-    estimates warn. `fit` has two options: `thin`, the number of sweeps over
+    whose measured counts the verdict is reached. It has doubts too where much of the spread of a
+    column of numbers is in cells that noise drowns, or within wide cells; where chains differ in
+    what no marginal has, estimates warn. `fit` has two options: `thin`, the number of sweeps over
     all records for each draw, by default as many as take a chain half a minute or so, from 1 to 20;
     and `tables`, the number of whole tables that each chain keeps, by default from 25 for many
     records and marginals to 150, but fewer where all chains' would take more than 2 GiB.
@@ -245,13 +246,13 @@ class TableModel(Model):
 
     def result(self, run: Run, drawn: Draws, noises: Any = ()) -> TablePosterior:
         """Make a TablePosterior of the draws, with a verdict on them."""
-        from bayesdp.inference.table.posterior import TablePosterior
+        from bayesdp.inference.table.posterior import TablePosterior, doubted
 
         idata = super().result(run, drawn, noises)
         for name in _STATISTICS:
             idata.sample_stats[name] = idata.posterior[name]
         idata.posterior = idata.posterior.drop_vars([*_STATISTICS, "cell", "concentrated"])
-        return TablePosterior.of(idata, drawn.posterior[RECORDS])
+        return doubted(TablePosterior.of(idata, drawn.posterior[RECORDS]))
 
     def schema_of(self, release: Releases) -> Any:
         """The schema of a release."""

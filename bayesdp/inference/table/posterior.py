@@ -21,6 +21,7 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.table.estimates import Estimates, cell_name
 from bayesdp.inference.table.regression import FAMILIES, coefficients, prepared
 from bayesdp.inference.table.spread import spread_of
+from bayesdp.inference.verdict import NO_PROBLEM
 from bayesdp.schema.files import text_of
 from bayesdp.schema.formulas import columns_of
 from bayesdp.schema.schema import Schema
@@ -63,6 +64,8 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         "records", the cells' numbers in each column of each record, dimensions chain, table,
         record and column; 65,535 where a table has fewer records.
     """
+
+    _told: frozenset[str] = frozenset()  # doubts that `fit` has warned of, in this process
 
     @classmethod
     def of(cls, idata: Any, records: Any = None) -> TablePosterior:
@@ -337,9 +340,9 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         UserWarning
             If two of its columns are in no released marginal together, so that their relation
             rests on the model alone; if much of a column's spread is in cells that noise drowns, or
-            within wide cells; or if some tables have no finite estimate, as where a label
-            with few records separates the outcomes, or leave a coefficient open, as where a label
-            has none.
+            within wide cells, unless this fit has warned of it; or if some tables have no finite
+            estimate, as where a label with few records separates the outcomes, or leave a
+            coefficient open, as where a label has none.
         """
         if family not in FAMILIES:
             raise InvalidInput(
@@ -503,7 +506,12 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             )
 
     def _warn_of_spreads(self, names: Sequence[str]) -> None:
-        """Warn of columns of numbers whose spread isn't what was released."""
+        """Warn of columns of numbers whose spread isn't what was released, if `fit` hasn't."""
+        for doubt in self._doubts_of_spreads(names):
+            if doubt not in self._told:
+                warn_about(doubt, "spread", stacklevel=3)
+
+    def _doubts_of_spreads(self, names: Sequence[str]) -> Iterator[str]:
         tables, known = list(self._tables(min(self._kept, _SPREAD))), list(self.schema.columns)
         for name in names:
             place, column = known.index(name), self.schema.columns[name]
@@ -511,8 +519,26 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
                 np.bincount(one[:, place], minlength=column.cells)[: column.size] for one in tables
             ]
             spread = spread_of(column, np.array(counts))
-            for doubt in spread.doubts(name) if spread else ():
-                warn_about(doubt, "spread", stacklevel=3)
+            yield from spread.doubts(name) if spread else ()
+
+
+def doubted(fit: TablePosterior) -> TablePosterior:
+    """Return what `TableModel.fit` returns, with doubts of columns' spreads in its verdict.
+
+    Warns
+    -----
+    UserWarning
+        Of each. The fit's regressions don't repeat it; those of a fit that was saved and loaded do.
+    """
+    doubts = list(fit._doubts_of_spreads(list(fit.schema.columns)))
+    for doubt in doubts:
+        warn_about(doubt, "spread", stacklevel=4)
+    found = fit.attrs["verdict"]
+    if doubts:
+        before = [] if found.startswith(NO_PROBLEM) else [found]
+        fit.attrs["verdict"] = "; ".join([*before, *doubts])
+    fit._told = frozenset(doubts)
+    return fit
 
 
 def _schema_of(text: str) -> Schema:
