@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.synthesis.base import Synthesizer
 from bayesdp.synthesis.network_tables import NETWORKX, read_network
-from bayesdp.synthesis.table_files import STANDARD_INPUT, is_table
 from bayesdp.synthesis.tables import answers, check_values, group_labels, read_table, repeated
+from bayesdp.table_files import STANDARD_INPUT, is_table
 
 _WAYS = {
     "records": "records: give column, or several columns",
