@@ -12,7 +12,11 @@ import bayesdp as bdp
 from bayesdp.engines import latent_records
 from bayesdp.engines.latent_records import ABSENT, GRID
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:the chains of this fit")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:the chains of this fit"),
+    pytest.mark.filterwarnings("ignore:.*of the spread of"),  # of three records
+]
 CHAINS, DRAWS, LIKELY = 16, 1500, 12
 FAR = 10.5
 """Standard errors of a mean of 16 chains: Student's t of 15 degrees is beyond once in 4e7."""
