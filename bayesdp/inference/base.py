@@ -121,6 +121,7 @@ class Model:
       group's outputs at draws of the parameters, by name, shape (draws, ...) each;
     - `from_prior(run, rng)` for `bdp.prior_predictive`: `run.draws` draws of the variables of a
       fit from their prior, by name, shape (draws, groups, ...), or (draws, ...) without groups;
+    - `means`, the variables that `bdp.evaluate.poststratify` averages over groups;
     - `predicted(release, part)` for `bdp.posterior_predictive`: a function of one draw of the
       parameters, by name, and a generator, which returns a new statistic for the mechanism,
 
@@ -149,6 +150,8 @@ class Model:
     """The dimension of `pointwise`, where a group has parts that are independent given it."""
     derived: ClassVar[frozenset[str]] = frozenset()
     """Variables that are functions of the others, which the verdict leaves out."""
+    means: ClassVar[frozenset[str]] = frozenset()
+    """Variables of each group or area whose mean over a population's members is its own."""
     apart: ClassVar[frozenset[str]] = frozenset()
     """Draws of the engine that aren't among the posterior's variables."""
 

@@ -103,6 +103,7 @@ class BinomialModel(Model):
     engines: ClassVar[tuple[str, ...]] = ("exact", "augmentation", "pymc", "stan")
     reason: ClassVar[str] = "the latent count can be summed out, so independent exact draws exist"
     variables: ClassVar[Sequence[str]] = ("p",)
+    means: ClassVar[frozenset[str]] = frozenset({"p"})
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "prior", check_prior(self.prior))

@@ -124,6 +124,7 @@ class HierarchicalBinomialModel(Model):
     views: ClassVar[tuple[type[View], ...]] = (CountView,)
     engines: ClassVar[tuple[str, ...]] = ("marginal", "pymc", "stan")
     variables: ClassVar[Sequence[str]] = ("logit_mean", "log_kappa")
+    means: ClassVar[frozenset[str]] = frozenset({"p"})
     reason: ClassVar[str] = "counts and proportions sum out, so chains run over two numbers"
     usual: ClassVar[tuple[int, int]] = (2000, 600)
 

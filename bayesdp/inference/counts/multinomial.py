@@ -92,6 +92,7 @@ class MultinomialModel(Model):
     program: ClassVar[str] = "multinomial_response"
     likelihood_dim: ClassVar[str | None] = "record"
     variables: ClassVar[Sequence[str]] = ("theta",)
+    means: ClassVar[frozenset[str]] = frozenset({"theta"})
 
     @classmethod
     def reads(cls, mechanism: Any) -> bool:

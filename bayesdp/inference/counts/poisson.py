@@ -91,6 +91,7 @@ class PoissonModel(Model):
     family: ClassVar[str] = "poisson"
     engines: ClassVar[tuple[str, ...]] = ("exact", "gibbs", "pymc", "stan")
     variables: ClassVar[Sequence[str]] = ("rate",)
+    means: ClassVar[frozenset[str]] = frozenset({"rate"})
     reason: ClassVar[str] = (
         "counts are independent given what was released, so independent draws exist"
     )
