@@ -587,6 +587,7 @@ def _models(call: Any) -> None:
     groups = {"a": (part.mechanism, [38]), "b": (part.mechanism, [41])}
     grouped = bdp.Release.of_groups(groups)
     fitted = model.fit(grouped, draws=30, chains=2, seed=1)
+    call(bdp.evaluate.variance_parts, model, grouped)
     call(bdp.evaluate.poststratify, fitted, {"a": 30, "b": 70})
     call(
         bdp.compare,
