@@ -206,7 +206,7 @@ def raked(records: NDArray[np.uint16], raking: Raking, rng: np.random.Generator)
     minimize(dual, start, jac=True, method="L-BFGS-B", callback=near_enough, options=options)
     off = math.inf if weights.max() >= math.exp(LARGEST) else _off(slope, variances)
     total = math.floor(weights.sum() + rng.random()) if raking.n is None else raking.n
-    return Raked(records[_systematic(weights, total, rng)], off, rho)
+    return Raked(records[systematic(weights, total, rng)], off, rho)
 
 
 def beside_noise(levels: Sequence[int], noisy: Sequence[Noisy], pool: Pool | None = None) -> float:
@@ -274,8 +274,16 @@ def _noise(one: Noisy, rng: np.random.Generator) -> Floats:
     return np.asarray(both[0] - both[1], dtype=np.float64)
 
 
-def _systematic(weights: Floats, total: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw `total` places, each as often as its weight says, but for less than one."""
+def systematic(weights: Floats, total: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw `total` places, each as often as its weight says, but for less than one.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (n,)
+        In an order in which neighbours are alike.
+    total : int
+    rng : numpy Generator
+    """
     ends = np.floor(np.cumsum(weights) * (total / weights.sum()) + rng.random()).astype(np.int64)
     ends[-1] = total
     return np.repeat(np.arange(weights.size), np.diff(np.minimum(ends, total), prepend=0))

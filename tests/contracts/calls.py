@@ -583,6 +583,12 @@ def _models(call: Any) -> None:
     call(bdp.models.PyMCModel, lambda release: release, variables=("p",))
     call(bdp.log_evidence, model, COUNTED, draws=20, chains=2, warmup=20, seed=1)
     call(bdp.evaluate.log_likelihood, model, idata, COUNTED)
+    part = COUNTED.parts[0]
+    groups = {"a": (part.mechanism, [38]), "b": (part.mechanism, [41])}
+    grouped = bdp.Release.of_groups(groups)
+    fitted = model.fit(grouped, draws=30, chains=2, seed=1)
+    call(bdp.evaluate.variance_parts, model, grouped)
+    call(bdp.evaluate.poststratify, fitted, {"a": 30, "b": 70})
     call(
         bdp.compare,
         [model, bdp.BinomialModel((2.0, 2.0))],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,15 @@ from bayesdp.engines.draws import import_arviz
 from bayesdp.engines.latent_records import ABSENT
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.table.estimates import Estimates, cell_name
+from bayesdp.inference.table.margins import (
+    Margin,
+    margins_in,
+    margins_of,
+    population_weights,
+    records_of_population,
+    written,
+)
+from bayesdp.inference.table.numbers import aligned, numbers_of
 from bayesdp.inference.table.regression import FAMILIES, coefficients, prepared
 from bayesdp.inference.table.spread import spread_of
 from bayesdp.inference.verdict import NO_PROBLEM
@@ -38,8 +47,12 @@ TARGETS = ("population", "data")
 _GROUP = "tables"
 _APART, _FEW = 1.1, 5
 """R-hat that tells chains apart, but for chance, and the fewest draws of a chain to tell by."""
+_STILL = 1e-6
+"""Standard deviation, relative to the mean, of a number that is known, but for rounding."""
 _SPREAD = 50
 """Latent tables by which a column's spread is judged."""
+_FINER = 4
+"""Records of a population by weights for each of a table: rounding adds 1/4 / 4^2 at most."""
 _MOST_COUNTS = 10**8
 """Counts of one table's cells in all latent tables."""
 
@@ -135,9 +148,37 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         attrs = {**self.attrs, "schema": text, "pools": "{}"}
         return TablePosterior.of(az.InferenceData(attrs=attrs, **groups), records)
 
+    @cached_property
+    def margins(self) -> tuple[Margin, ...]:
+        """Known margins of the population, where `bdp.evaluate.poststratify` was given any."""
+        return tuple(margins_in(self.attrs.get("margins", "[]"), self.schema))
+
+    def poststratified(self, totals: Any) -> TablePosterior:
+        """Weigh latent tables to known margins of the population; see `bdp.evaluate.poststratify`.
+
+        Parameters
+        ----------
+        totals : mapping, Series, DataFrame or list of these
+
+        Raises
+        ------
+        InvalidInput
+            If they aren't margins of the schema's columns that each latent table can have.
+        """
+        if self.margins:
+            raise InvalidInput(
+                "posterior is raked to margins already; give all margins together, with the fit"
+            )
+        pools = json.loads(self.attrs.get("pools", "{}"))
+        margins = margins_of(totals, self.schema, pools, self._tables(None, peopled=True))
+        attrs = {**self.attrs, "margins": written(margins)}
+        groups = {name: self[name] for name in self.groups()}
+        return TablePosterior.of(az.InferenceData(attrs=attrs, **groups))
+
     def __repr__(self) -> str:
         columns = count_of(len(self.schema.columns), "column")
-        return f"<TablePosterior of {columns}: {count_of(self._kept, 'latent table')}>"
+        raked = f", raked to {count_of(len(self.margins), 'margin')}" if self.margins else ""
+        return f"<TablePosterior of {columns}: {count_of(self._kept, 'latent table')}{raked}>"
 
     def _repr_html_(self) -> str:
         from bayesdp.display.card import card
@@ -148,6 +189,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
                 "columns": listed(self.schema.columns, 12),
                 "marginals released": f"{len(self.measured):,}",
                 "latent tables": f"{self._kept:,}",
+                "raked to": listed([", ".join(one.columns) for one in self.margins], 12) or None,
                 "groups": listed(self.groups(), 12),
             },
             words=self.attrs.get("verdict", ""),
@@ -160,7 +202,9 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         and missing values; a number is uniform within its cell. An analysis of each copy as if it
         were real gives an estimate and a variance, and ``bdp.combine(estimates, variances,
         rule="rubin")`` a valid interval: the copies impute the confidential table, which is missing
-        data (Rubin 1987). `estimate` needs no variances.
+        data (Rubin 1987). `estimate` needs no variances. Where the posterior is raked to known
+        margins, each copy is of as many records of the population instead, sampling error included:
+        an estimate's values in many copies are its posterior, and need no rule.
 
         Parameters
         ----------
@@ -176,6 +220,8 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         """
         rng = np.random.default_rng(check_seed(seed))
         tables = self._tables(check_at_least_one("copies", copies))
+        if self.margins:
+            tables = (self._peopled(table, rng, 1) for table in tables)
         return [self.schema.decoded(self._frame(table), rng) for table in tables]
 
     def table(
@@ -228,16 +274,28 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
                 "fewer columns, or by estimate for some cells of them"
             )
 
-        def counted(table: NDArray[Any]) -> NDArray[np.float64]:
+        def counted(table: NDArray[Any], weights: Any = None) -> NDArray[np.float64]:
             cells = np.ravel_multi_index([table[:, k].astype(np.int64) for k in places], sizes)
-            return np.bincount(cells, minlength=int(np.prod(sizes))).astype(np.float64)
+            return np.bincount(cells, weights, math.prod(sizes)).astype(np.float64)
 
         rng = np.random.default_rng(check_seed(seed))
         population = _check_target(target) == "population"
-        counts = np.stack([counted(table) for table in self._tables(None, peopled=population)])
-        naive = np.repeat(counts[:1], len(counts), axis=0)
-        if population:
-            counts, naive = (_resampled(each, rng) for each in (counts, naive))
+        tables = list(self._tables(None, peopled=population))
+        if population and self.margins:
+            counts, naive = (
+                np.stack(
+                    [
+                        counted(table, population_weights(self.margins, table, rng)[0])
+                        for table in each
+                    ]
+                )
+                for each in (tables, tables[:1] * len(tables))
+            )
+        else:
+            counts = np.stack([counted(table) for table in tables])
+            naive = np.repeat(counts[:1], len(counts), axis=0)
+            if population:
+                counts, naive = (_resampled(each, rng) for each in (counts, naive))
         self._warn_of_chains(counts)
         labels = [list(self.schema.columns[name].names) for name in names]
         index = pd.MultiIndex.from_product(labels, names=names)
@@ -398,15 +456,23 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         tables = list(self._tables(count, peopled=resampled))
 
         def drawn(table: NDArray[Any]) -> Any:
-            rows = rng.integers(0, len(table), len(table)) if resampled else slice(None)
-            return _numbers(function(self._frame(table[rows])), finite=finite)
+            records = self._peopled(table, rng, _FINER) if resampled else table
+            return numbers_of(function(self._frame(records)), finite=finite)
 
         each = [drawn(table) for table in tables]
         naive = [drawn(tables[0]) for _ in tables] if resampled else each[:1]
         names = each[0].index
-        right, wrong = (np.array([_aligned(one, names) for one in part]) for part in (each, naive))
+        right, wrong = (np.array([aligned(one, names) for one in part]) for part in (each, naive))
         self._warn_of_chains(right)
         return Estimates(right, wrong, names, target)
+
+    def _peopled(
+        self, table: NDArray[Any], rng: np.random.Generator, finer: int
+    ) -> NDArray[np.uint16]:
+        """Draw records of the population: a resample, or where there are margins, by weights."""
+        if self.margins:
+            return records_of_population(self.margins, table, rng, finer * len(table))
+        return np.asarray(table[rng.integers(0, len(table), len(table))])
 
     @property
     def _kept(self) -> int:
@@ -450,7 +516,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             each.var(axis=1, ddof=1).mean(axis=0),
             each.mean(axis=1).var(axis=0, ddof=1),
         )
-        moving = within > 0
+        moving = within > (_STILL * each.mean(axis=(0, 1))) ** 2
         if not np.any(moving):
             return
         rhat = np.sqrt(1 - 1 / sizes.min() + between[moving] / within[moving])
@@ -556,38 +622,3 @@ def _resampled(counts: NDArray[np.float64], rng: np.random.Generator) -> NDArray
     sizes = np.maximum(counts.sum(axis=1, keepdims=True), 1)
     drawn = [rng.multinomial(int(n[0]), row / n) for row, n in zip(counts, sizes, strict=True)]
     return np.asarray(np.array(drawn) / sizes)
-
-
-def _numbers(found: Any, *, finite: bool) -> pd.Series[Any]:
-    """Numbers that a function of a table returned, with their names; NaN where not finite."""
-    import pandas as pd
-
-    if isinstance(found, Mapping):
-        found = pd.Series(found)
-    if isinstance(found, pd.DataFrame):
-        found = found.stack(future_stack=True)
-    try:
-        values = np.asarray(found, dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.array([np.nan])
-    if finite and not np.all(np.isfinite(values)):
-        raise InvalidInput(
-            f"function returned a {type(found).__name__} that isn't finite numbers for one of the "
-            "latent tables; return numbers, and mind that a rare cell may be empty"
-        )
-    flat = np.where(np.isfinite(values), values, np.nan).ravel()
-    return pd.Series(flat, index=found.index if isinstance(found, pd.Series) else None)
-
-
-def _aligned(found: pd.Series[Any], names: Any) -> NDArray[np.float64]:
-    """Numbers of a table in the order of another's, which must be the same ones."""
-    if not found.index.equals(names):
-        same = len(found) == len(names) and found.index.is_unique and names.is_unique
-        if not same or not found.index.isin(names).all():
-            raise InvalidInput(
-                "the numbers of one latent table differ in how many they are, or in their names, "
-                "from another's, as where a label has no records; ask for the same ones of each, "
-                "as by groupby(..., observed=False) or value_counts().reindex(labels)"
-            )
-        found = found.reindex(names)
-    return found.to_numpy()
