@@ -181,7 +181,7 @@ def raked(records: NDArray[np.uint16], raking: Raking, rng: np.random.Generator)
     records = records[np.lexsort(records.T)]  # like ones side by side, for systematic sampling
     runs, variances = raking.coded(records), raking.variances
     aims = np.concatenate(
-        [raking.pooled(one, one.counts + _noise(one, rng)) for one in raking.noisy]
+        [raking.pooled(one, one.counts + one.noise(rng, 1)[0]) for one in raking.noisy]
     )
     counts, weights = np.empty(aims.size), np.empty(len(records))
     tilt(raking.marginals, runs, np.zeros(aims.size), 0.0, weights, counts)
@@ -263,15 +263,6 @@ def _rho(counts: Floats, variances: Floats, n: int) -> float:
     while excess(high) > 0:
         high += 1.0
     return math.exp(optimize.brentq(excess, low, high, xtol=1e-3))
-
-
-def _noise(one: Noisy, rng: np.random.Generator) -> Floats:
-    """Draw noise of a marginal's law, rounded to whole numbers if it is Gaussian."""
-    if one.gaussian:
-        return np.asarray(np.rint(rng.normal(0.0, one.scale, one.counts.shape)))
-    chance = -np.expm1(-1 / one.scale)
-    both = rng.geometric(chance, (2, *one.counts.shape))
-    return np.asarray(both[0] - both[1], dtype=np.float64)
 
 
 def systematic(weights: Floats, total: int, rng: np.random.Generator) -> NDArray[np.int64]:

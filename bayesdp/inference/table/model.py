@@ -252,7 +252,9 @@ class TableModel(Model):
         for name in _STATISTICS:
             idata.sample_stats[name] = idata.posterior[name]
         idata.posterior = idata.posterior.drop_vars([*_STATISTICS, "cell", "concentrated"])
-        return doubted(TablePosterior.of(idata, drawn.posterior[RECORDS]))
+        problem: Problem = run.read
+        records = drawn.posterior[RECORDS]
+        return doubted(TablePosterior.of(idata, records, problem.noisy, problem.n))
 
     def schema_of(self, release: Releases) -> Any:
         """The schema of a release."""

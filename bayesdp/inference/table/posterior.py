@@ -6,6 +6,7 @@ import json
 import math
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,16 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_seed
+from bayesdp.checks import check_at_least_one, check_one_of, check_seed
 from bayesdp.display.words import count_of, listed
 from bayesdp.engines.draws import import_arviz
 from bayesdp.engines.latent_records import ABSENT
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.table.doubts import (
+    doubts_of_chains,
+    doubts_of_coefficients,
+    doubts_of_unmeasured,
+)
 from bayesdp.inference.table.estimates import Estimates, cell_name
 from bayesdp.inference.table.margins import (
     Margin,
@@ -27,8 +33,10 @@ from bayesdp.inference.table.margins import (
     records_of_population,
     written,
 )
+from bayesdp.inference.table.moments import estimates_by_moments
 from bayesdp.inference.table.numbers import aligned, numbers_of
 from bayesdp.inference.table.regression import FAMILIES, coefficients, prepared
+from bayesdp.inference.table.released import stored
 from bayesdp.inference.table.spread import spread_of
 from bayesdp.inference.verdict import NO_PROBLEM
 from bayesdp.schema.files import text_of
@@ -41,14 +49,14 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from bayesdp.engines.latent_classes import Noisy
+
 az = import_arviz()
 
 TARGETS = ("population", "data")
 _GROUP = "tables"
-_APART, _FEW = 1.1, 5
-"""R-hat that tells chains apart, but for chance, and the fewest draws of a chain to tell by."""
-_STILL = 1e-6
-"""Standard deviation, relative to the mean, of a number that is known, but for rounding."""
+_RELEASED = "released"
+WAYS = ("moments", "tables")
 _SPREAD = 50
 """Latent tables by which a column's spread is judged."""
 _FINER = 4
@@ -76,12 +84,17 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
     tables : xarray.Dataset
         "records", the cells' numbers in each column of each record, dimensions chain, table,
         record and column; 65,535 where a table has fewer records.
+    released : xarray.Dataset
+        "count", the released counts of all marginals, one after another, "marginal", the one that
+        each is of, and "scale" and "gaussian", each marginal's noise.
     """
 
     _told: frozenset[str] = frozenset()  # doubts that `fit` has warned of, in this process
 
     @classmethod
-    def of(cls, idata: Any, records: Any = None) -> TablePosterior:
+    def of(
+        cls, idata: Any, records: Any = None, noisy: Sequence[Noisy] = (), n: int | None = None
+    ) -> TablePosterior:
         """Make a TablePosterior of a fit's InferenceData.
 
         Parameters
@@ -90,6 +103,8 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             As written by `to_netcdf` and read by `arviz.from_netcdf`.
         records : ndarray, optional
             The latent tables, where `idata` has none.
+        noisy, n : sequence of Noisy, and int, optional
+            The released marginals, and the number of records if it is public; likewise.
 
         Raises
         ------
@@ -103,6 +118,8 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             names = list(_schema_of(idata.attrs["schema"]).columns)
             dims = ("chain", "table", "record", "column")
             groups[_GROUP] = xr.Dataset({"records": (dims, records)}, coords={"column": names})
+            if noisy:
+                groups[_RELEASED] = stored(noisy, n, names)
         if _GROUP not in groups:
             raise InvalidInput("idata has no group 'tables'; give all that a TableModel's fit has")
         return cls(attrs=idata.attrs, **groups)
@@ -369,11 +386,18 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         formula: str,
         *,
         family: str = "linear",
+        by: str | None = None,
         target: str = "population",
         draws: int = 200,
         seed: int | None = None,
     ) -> Estimates:
-        """Estimate the coefficients of a regression, fitted by statsmodels to each latent table.
+        """Estimate the coefficients of a regression.
+
+        It is fitted by statsmodels to each latent table, or, where it can be, by the released
+        counts themselves ("moments"): a linear regression whose columns were all measured in pairs,
+        and whose terms are each of one column that has no missing values
+        (`bayesdp.inference.table.moments`). Slopes by tables are drawn to 0 where noise is wide for
+        the cells; by moments they aren't, and their intervals are wider.
 
         A number stands for its cell by the cell's middle, a date by its year with a fraction, a
         boolean by 0 and 1; the outcome of a logistic regression is one of these or a category of
@@ -385,60 +409,57 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             In statsmodels' notation: "income ~ age + C(sex) + education".
         family : {"linear", "logit", "poisson", "ordinal"}
             Least squares, logistic, Poisson or ordered logistic regression.
+        by : {"moments", "tables"}, optional
+            Default: moments where they will do.
         target, draws, seed
             As for `estimate`.
 
         Raises
         ------
         InvalidInput
-            If the formula has unknown columns, or statsmodels can't fit it to a table.
+            If the formula has unknown columns, or statsmodels can't fit it to a table, or moments
+            are asked for that weren't measured or that noise drowns.
 
         Warns
         -----
         UserWarning
             If two of its columns are in no released marginal together, so that their relation
-            rests on the model alone; if much of a column's spread is in cells that noise drowns, or
-            within wide cells, unless this fit has warned of it; or if some tables have no finite
-            estimate, as where a label with few records separates the outcomes, or leave a
+            rests on the model alone; if much of a column's spread is in cells that noise drowns (by
+            tables), or within wide cells, unless this fit has warned of it; or if some tables have
+            no finite estimate, as where a label with few records separates the outcomes, or leave a
             coefficient open, as where a label has none.
         """
         if family not in FAMILIES:
             raise InvalidInput(
                 f"family is {quoted(family)}; it must be one of {', '.join(FAMILIES)}"
             )
+        if by is not None:
+            check_one_of("by", by, WAYS)
         names = self._known(columns_of(formula, list(self.schema.columns)))
         self._warn_of_unmeasured(names)
-        self._warn_of_spreads(names)
         rng = np.random.default_rng(check_seed(seed))
         columns, odd = {name: self.schema.columns[name] for name in names}, [0]
+        moments = None
+        if family == "linear" and by != "tables":
+            group = self[_RELEASED] if _RELEASED in self.groups() and not self.margins else None
+            moments = estimates_by_moments(formula, columns, group, target, draws, rng)
+        if by == "moments" and moments is None:
+            raise InvalidInput(
+                f"formula is {quoted(formula)}, whose moments weren't released, or noise drowns "
+                "them; by='moments' takes a linear regression of terms of one column each, which "
+                "were released in pairs and have no missing values or private cut points: take "
+                "by='tables'"
+            )
+        self._warn_of_spreads(names, drowned=moments is None)
 
         def fitted(codes: pd.DataFrame) -> Any:
             found, converged = coefficients(formula, family, prepared(columns, codes))
             odd[0] += not converged
             return found
 
-        estimates = self._estimated(fitted, target, draws, rng, finite=False)
-        both = np.isnan(np.concatenate([estimates.draws, estimates.naive]))
-        if both.any():
-            vague = [str(name) for name in estimates.names[both.any(axis=0)]]
-            warn_about(
-                f"{both.any(axis=1).sum()} of {len(both)} regressions leave coefficients open, as "
-                "where a label has no records or a column is constant: "
-                f"{', '.join(vague[:5])}{' and others' if len(vague) > 5 else ''}. They may have "
-                "any value there, so that an interval may have no end: merge such labels, or leave "
-                "them out",
-                "no-estimate",
-                stacklevel=2,
-            )
-        if odd[0]:
-            warn_about(
-                f"{odd[0]} of {len(estimates.draws) + len(estimates.naive)} regressions have no "
-                "finite estimate, as where a rare label has one outcome alone. Their large "
-                "coefficients are kept, so that an interval may have no end: merge such labels, or "
-                "leave them out",
-                "no-estimate",
-                stacklevel=2,
-            )
+        estimates = self._estimated(fitted, target, draws, rng, finite=False, instead=moments)
+        for doubt in doubts_of_coefficients(estimates, odd[0]):
+            warn_about(doubt, "no-estimate", stacklevel=2)
         return estimates
 
     def _estimated(
@@ -449,8 +470,12 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         rng: np.random.Generator,
         *,
         finite: bool = True,
+        instead: Estimates | None = None,
     ) -> Estimates:
-        """Compute a function of coded tables on draws of them, and on resamples of one."""
+        """Compute a function of coded tables on draws of them, and on resamples of one.
+
+        Where there are draws of the numbers that need no tables, they are taken `instead`.
+        """
         resampled = _check_target(target) == "population"
         count = min(check_at_least_one("draws", draws), self._kept)
         tables = list(self._tables(count, peopled=resampled))
@@ -459,10 +484,12 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             records = self._peopled(table, rng, _FINER) if resampled else table
             return numbers_of(function(self._frame(records)), finite=finite)
 
-        each = [drawn(table) for table in tables]
+        each = [drawn(table) for table in (tables if instead is None else tables[:1])]
         naive = [drawn(tables[0]) for _ in tables] if resampled else each[:1]
-        names = each[0].index
+        names = each[0].index if instead is None else instead.names
         right, wrong = (np.array([aligned(one, names) for one in part]) for part in (each, naive))
+        if instead is not None:
+            return replace(instead, naive=wrong)
         self._warn_of_chains(right)
         return Estimates(right, wrong, names, target)
 
@@ -502,34 +529,10 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         return np.linspace(0, self._kept - 1, count).round().astype(np.int64)
 
     def _warn_of_chains(self, draws: NDArray[np.float64]) -> None:
-        """Warn if chains differ in a number by more than its spread, shape (tables, numbers).
-
-        Counts that were measured are the same in all chains soon; combinations that no marginal
-        has rest on the classes that each chain is at.
-        """
+        """Warn if chains differ in a number by more than its spread, shape (tables, numbers)."""
         chain = self._chosen(len(draws)) // int(self[_GROUP]["records"].sizes["table"])
-        sizes = np.bincount(chain)
-        if len(sizes) < 2 or sizes.min() < _FEW:
-            return
-        each = np.stack([draws[chain == k][: sizes.min()] for k in range(len(sizes))])
-        within, between = (
-            each.var(axis=1, ddof=1).mean(axis=0),
-            each.mean(axis=1).var(axis=0, ddof=1),
-        )
-        moving = within > (_STILL * each.mean(axis=(0, 1))) ** 2
-        if not np.any(moving):
-            return
-        rhat = np.sqrt(1 - 1 / sizes.min() + between[moving] / within[moving])
-        apart = rhat > _APART + 2 / sizes.min()
-        if np.any(apart):
-            warn_about(
-                f"the chains differ in {np.count_nonzero(apart)} of {draws.shape[1]} numbers "
-                f"(R-hat up to {rhat.max():.2f}): what no released marginal has rests on the "
-                "latent classes, and these on where a chain began. Intervals are rough: release "
-                "these columns together (marginals), or fit with more draws",
-                "chains-differ",
-                stacklevel=4,
-            )
+        for doubt in doubts_of_chains(draws, chain):
+            warn_about(doubt, "chains-differ", stacklevel=4)
 
     def _frame(self, table: NDArray[Any]) -> pd.DataFrame:
         """Codes of a latent table as a DataFrame."""
@@ -546,38 +549,16 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         return list(names)
 
     def _warn_of_unmeasured(self, names: Sequence[str]) -> None:
-        together = [set(part) for part in self.measured]
-        alone = [name for name in names if not any(name in part for part in together)]
-        if alone:
-            warn_about(
-                f"no released marginal has {', '.join(alone[:5])}"
-                f"{' and others' if len(alone) > 5 else ''}: what is said of it is the prior "
-                "alone; release it (marginals)",
-                "no-marginal",
-                stacklevel=3,
-            )
-        pairs = [
-            f"{a} and {b}"
-            for k, a in enumerate(names)
-            for b in names[k + 1 :]
-            if not any({a, b} <= part for part in together)
-        ]
-        if pairs:
-            warn_about(
-                f"no released marginal has {', '.join(pairs[:5])} together"
-                f"{' and others' if len(pairs) > 5 else ''}: how they are related rests on the "
-                "latent class model alone; release them together (workload)",
-                "no-marginal",
-                stacklevel=3,
-            )
+        for doubt in doubts_of_unmeasured(names, self.measured):
+            warn_about(doubt, "no-marginal", stacklevel=3)
 
-    def _warn_of_spreads(self, names: Sequence[str]) -> None:
+    def _warn_of_spreads(self, names: Sequence[str], *, drowned: bool) -> None:
         """Warn of columns of numbers whose spread isn't what was released, if `fit` hasn't."""
-        for doubt in self._doubts_of_spreads(names):
+        for doubt in self._doubts_of_spreads(names, drowned=drowned):
             if doubt not in self._told:
                 warn_about(doubt, "spread", stacklevel=3)
 
-    def _doubts_of_spreads(self, names: Sequence[str]) -> Iterator[str]:
+    def _doubts_of_spreads(self, names: Sequence[str], *, drowned: bool = True) -> Iterator[str]:
         tables, known = list(self._tables(min(self._kept, _SPREAD))), list(self.schema.columns)
         for name in names:
             place, column = known.index(name), self.schema.columns[name]
@@ -585,7 +566,8 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
                 np.bincount(one[:, place], minlength=column.cells)[: column.size] for one in tables
             ]
             spread = spread_of(column, np.array(counts))
-            yield from spread.doubts(name) if spread else ()
+            if spread is not None:
+                yield from (spread if drowned else replace(spread, drowned=0.0)).doubts(name)
 
 
 def doubted(fit: TablePosterior) -> TablePosterior:
