@@ -36,6 +36,8 @@ Floats = NDArray[np.float64]
 FAMILY = "poststratified"
 _STRATA = ("group", "area")
 """Dimensions whose labels totals are of."""
+_TAKEN = ("chain", "draw", "category", TOTAL)
+"""Names that the result has for something else."""
 _TABLES = "tables"
 """Group of a whole table's fit."""
 
@@ -187,10 +189,10 @@ def _parts(frame: pd.DataFrame, by: str | None) -> tuple[dict[str, list[Any]], N
     """Labels of the population's parts, and the part of each row of totals."""
     if by is None:
         return {}, np.zeros(len(frame), dtype=np.int64)
-    if by not in frame.columns or by == TOTAL:
+    if not isinstance(by, str) or by not in frame.columns or by in _TAKEN:
         raise InvalidInput(
             f"by is {quoted(by)}; it must be one of the columns of totals: "
-            f"{', '.join(str(name) for name in frame.columns if name != TOTAL)}"
+            f"{', '.join(str(name) for name in frame.columns if name not in _TAKEN)}"
         )
     given = frame[by].tolist()
     if np.any(is_missing(frame[by])):

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 import bayesdp as bdp
+from tests.inference.counts.test_hierarchical_binomial import simulated
 
 COUNTS = {"a": bdp.Count(160, 400), "b": bdp.Count(10, 100), "c": bdp.Count(30, 50)}
 FRAME = pd.DataFrame(
@@ -122,6 +123,8 @@ def test_pooled_groups_are_weighed_after_they_are_pooled():
         (FRAME.drop(columns="total"), None, 'labels and "total"'),
         (FRAME, "country", "it must be one of the columns of totals: group, region"),
         (FRAME, "total", "it must be one of the columns of totals: group, region"),
+        (FRAME, ["region"], "by is a list; it must be one"),
+        (FRAME.rename(columns={"region": "draw"}), "draw", "one of the columns of totals: group"),
         (FRAME.assign(region=["n", None, "s", "s"]), "region", "a row without region"),
         (FRAME.assign(total=[0, 1, 1, 1]), "region", "adds up to 0 where region is 'north'"),
         (pd.Series({("a", "b"): 1}), None, "labels of 2 kinds; here they must be of 1: group"),
@@ -162,3 +165,23 @@ def test_a_survey_with_too_many_of_a_group_is_calibrated():
     assert stats.chisquare(np.bincount(ranks // 10, minlength=10)).pvalue > 1e-6
     ends = stats.beta.ppf([[0.025], [0.975]], x.sum(1) + 1, n.sum() - x.sum(1) + 1)
     assert np.mean((ends[0] < true) & (true < ends[1])) < 0.5
+
+
+@pytest.mark.calibrate
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")  # of one, by design
+def test_pooled_groups_are_calibrated_and_so_are_the_parts_of_their_variance():
+    """300 populations of four groups: ranks of their means, and squared errors over variances.
+
+    The mean of 300 squared errors over their expectations, 1, has a standard error of about 0.1.
+    """
+    rng, ranks, errors, members = np.random.default_rng(6), [], [], np.array([1.0, 2, 3, 10])
+    model = bdp.models.HierarchicalBinomialModel((2.0, 2.0), concentration=8.0)
+    for seed in range(300):
+        _, _, p, release = simulated(rng, 8.0, seed)
+        idata = model.fit(release, draws=396, chains=1, warmup=150, seed=seed)
+        found = poststratify(idata, dict(enumerate(members))).posterior["p"].to_numpy()[0, ::4]
+        ranks.append(int((found < p @ members / members.sum()).sum()))
+        row = bdp.evaluate.variance_parts(model, release, idata).loc[0]
+        errors.append((p[0] - row["mean"]) ** 2 / row["variance"])
+    assert stats.chisquare(np.bincount(np.array(ranks) // 10, minlength=10)).pvalue > 1e-6
+    assert abs(np.mean(errors) - 1) < 5 * np.std(errors) / np.sqrt(300)
