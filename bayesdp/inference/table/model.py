@@ -325,8 +325,9 @@ def _doubts(problem: Problem, drawn: Tables) -> Iterator[str]:
     if beside < _NOISY:
         yield (
             f"a record's cells have {beside:.1f} times as many records as the noise's standard "
-            f"deviation, and below {_NOISY:g} intervals of slopes are drawn to 0 and cover too "
-            "seldom: measure fewer marginals (workload), give columns fewer bins, or spend more"
+            f"deviation, and below {_NOISY:g} slopes by latent tables are drawn to 0 and cover too "
+            "seldom, as linear ones by moments aren't: measure fewer marginals (workload), give "
+            "columns fewer bins, or spend more"
         )
     if unfinished(drawn.off):
         yield (

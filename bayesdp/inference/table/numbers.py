@@ -61,3 +61,10 @@ def aligned(found: pd.Series[Any], names: Any) -> NDArray[np.float64]:
             )
         found = found.reindex(names)
     return found.to_numpy()
+
+
+def resampled(counts: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Shares in a resample of each table with these counts."""
+    sizes = np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    drawn = [rng.multinomial(int(n[0]), row / n) for row, n in zip(counts, sizes, strict=True)]
+    return np.asarray(np.array(drawn) / sizes)

@@ -34,7 +34,7 @@ from bayesdp.inference.table.margins import (
     written,
 )
 from bayesdp.inference.table.moments import estimates_by_moments
-from bayesdp.inference.table.numbers import aligned, numbers_of
+from bayesdp.inference.table.numbers import aligned, numbers_of, resampled
 from bayesdp.inference.table.regression import FAMILIES, coefficients, prepared
 from bayesdp.inference.table.released import stored
 from bayesdp.inference.table.spread import spread_of
@@ -312,7 +312,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             counts = np.stack([counted(table) for table in tables])
             naive = np.repeat(counts[:1], len(counts), axis=0)
             if population:
-                counts, naive = (_resampled(each, rng) for each in (counts, naive))
+                counts, naive = (resampled(each, rng) for each in (counts, naive))
         self._warn_of_chains(counts)
         labels = [list(self.schema.columns[name].names) for name in names]
         index = pd.MultiIndex.from_product(labels, names=names)
@@ -597,10 +597,3 @@ def _check_target(target: Any) -> str:
     if target not in TARGETS:
         raise InvalidInput(f"target is {quoted(target)}; it must be 'population' or 'data'")
     return str(target)
-
-
-def _resampled(counts: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Shares in a resample of each table with these counts."""
-    sizes = np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    drawn = [rng.multinomial(int(n[0]), row / n) for row, n in zip(counts, sizes, strict=True)]
-    return np.asarray(np.array(drawn) / sizes)

@@ -82,7 +82,7 @@ def posterior(incomes, bins):
 
 
 def asked(given):
-    return given.regression("income ~ old", seed=1, draws=4)
+    return given.regression("income ~ old", by="tables", seed=1, draws=4)
 
 
 NO_PROBLEM = f"{verdict.NO_PROBLEM}: all is well"
