@@ -16,6 +16,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_groups(folder, run_cli):
     counts = {"a": bdp.Count(160, 400), "b": bdp.Count(10, 100)}
     release = bdp.synthesizers.DiscreteLaplaceSynthesizer(epsilon=1.0).release(counts)

@@ -143,6 +143,7 @@ def test_what_has_no_groups_or_means_is_refused():
         poststratify(3, {"a": 1})
 
 
+@pytest.mark.slow
 def test_a_survey_with_too_many_of_a_group_is_calibrated():
     """200 surveys in one release, each of three groups; a false alarm has probability 1e-6.
 

@@ -59,7 +59,7 @@ def test_one_margin_is_a_poststratification(way):
     if way == "table":
         drawn = found.table(["smokes"], seed=1).draws[:, 1]
     else:
-        drawn = found.estimate(lambda f: f["smokes"].mean(), draws=draws // 4, seed=1).draws[:, 0]
+        drawn = found.estimate(lambda f: f["smokes"].mean(), draws=draws // 6, seed=1).draws[:, 0]
     each = [records[records[:, 0] == k][:, 2] for k in (0, 1)]
     mean = sum(0.5 * one.mean() for one in each)
     variance = sum(0.25 * one.mean() * (1 - one.mean()) / (one.size + 1) for one in each)
