@@ -19,6 +19,7 @@ MODELS = Registry(
         "hierarchical_binomial": "counts.hierarchical_binomial:HierarchicalBinomialModel",
         "hierarchical_gaussian": "gaussian.hierarchical:HierarchicalGaussianModel",
         "linear_regression": "regression.linear:LinearRegressionModel",
+        "logit_normal": "records.logit_normal:LogitNormalModel",
         "log_linear": "log_linear.model:LogLinearModel",
         "logistic_regression": "regression.logistic:LogisticRegressionModel",
         "multinomial": "counts.multinomial:MultinomialModel",
