@@ -73,6 +73,12 @@ def instead(mechanism: Any) -> str:
     """The end of an error's sentence: which models read the release, or what to do."""
     names = [f"bdp.models.{name}" for name in models_of(mechanism)]
     if not names:
+        from bayesdp.core.views import IntractableView
+
+        views = getattr(mechanism, "views", ())
+        whys = [view.why for view in views if isinstance(view, IntractableView)]
+        if whys:
+            return f"no model here has its law: {whys[0]}"
         return (
             "no model here has its law; analyse each copy as data and combine the results with "
             "bdp.combine, or see bdp.observe"

@@ -113,7 +113,7 @@ def _mechanisms(given: Any, by: str | None, labels: list[Any]) -> dict[Any, Mech
             "each"
         )
     for each in made.values():
-        if not isinstance(each, Mechanism):
+        if not hasattr(each, "space"):
             raise InvalidInput(
                 f"mechanism is {quoted(each)}; it must be a mechanism of bdp.mechanisms with the "
                 "public parameters that the copies were drawn with, or a mapping of one for each "

@@ -24,7 +24,7 @@ _WHOLE_LISTED = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class FromRecords:
-    """How an output is read from the synthetic records that it stands for.
+    """Reading of an output from the synthetic records that it stands for.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class OutputSpace:
 
     @property
     def from_records(self) -> FromRecords | None:
-        """How an output is read from synthetic records; None where it doesn't stand for any."""
+        """Reading of an output from synthetic records; None where it doesn't stand for any."""
         return self.counted
 
     def every(self) -> NDArray[Any] | None:

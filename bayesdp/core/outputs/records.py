@@ -140,7 +140,7 @@ class Records(OutputSpace):
 
     @property
     def from_records(self) -> FromRecords:
-        """How an output is read from its records, by their columns."""
+        """Reading of an output from its records, by their columns."""
         names = () if self.alone else tuple(column.name for column in self.columns)
         return FromRecords(names, self._output)
 

@@ -234,8 +234,8 @@ def ones_among(size: int, column: str, **other: Any) -> WholeNumbers:
     def shown(ones: int) -> NDArray[np.int8]:
         return np.repeat(np.array([1, 0], dtype=np.int8), [ones, size - ones])
 
-    how = {"shown": shown, "counted": FromRecords((), partial(_ones_of, size))}
-    return WholeNumbers(0, size, column, limit="size", **how, **other)
+    counted = FromRecords((), partial(_ones_of, size))
+    return WholeNumbers(0, size, column, limit="size", shown=shown, counted=counted, **other)
 
 
 def _ones_of(size: int, columns: Sequence[Any]) -> int:

@@ -65,7 +65,7 @@ def table(axes: Sequence[Axis], counts: Any) -> NDArray[Any]:
 
 
 def counted_by(axes: Sequence[Axis] | None) -> FromRecords | None:
-    """How counts are read from records, by a column for each axis; None without axes."""
+    """Make the reading of counts from records, by a column for each axis; None without axes."""
     if axes is None:
         return None
     return FromRecords(tuple(axis.name for axis in axes), partial(counted, axes, clamp=False))

@@ -319,8 +319,8 @@ class DirichletMultinomialMechanism(Mechanism):
     @property
     def space(self) -> CellCounts:
         """Synthetic counts; with axes, a structured array shows their cells too."""
-        how = {"shown": shown_by(self.axes), "counted": counted_by(self.axes)}
-        return CellCounts(self.cells, self.size, self.zeros, **how)
+        shown, counted = shown_by(self.axes), counted_by(self.axes)
+        return CellCounts(self.cells, self.size, self.zeros, shown=shown, counted=counted)
 
     def synthetic(self, output: Any, random: np.random.Generator) -> dict[str, NDArray[Any]]:
         """Make the synthetic records that a copy stands for, shape (size,) for each axis.

@@ -357,8 +357,8 @@ class PoissonGammaMechanism(Mechanism):
     def space(self) -> CellCounts:
         """Synthetic counts; with names, a structured array shows the areas too."""
         axes = None if self.areas is None else (Axis("area", categories=self.areas),)
-        how = {"shown": shown_by(axes), "counted": counted_by(axes)}
-        return CellCounts(len(self.expected), self.total, self._zeros, **how)
+        shown, counted = shown_by(axes), counted_by(axes)
+        return CellCounts(len(self.expected), self.total, self._zeros, shown=shown, counted=counted)
 
     @property
     def _zeros(self) -> tuple[int, ...]:
