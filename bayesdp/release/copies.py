@@ -43,7 +43,7 @@ def _named(frames: Any) -> dict[str, Any]:
     """The copies, by the names that errors give them."""
     if isinstance(frames, str | Path):
         made = frames_in(frames)
-    elif isinstance(frames, pd.DataFrame | pd.Series) or np.ndim(_peek(frames)) == 0:
+    elif isinstance(frames, pd.DataFrame | pd.Series) or _dimensions(_peek(frames)) == 0:
         made = {"frames": frames}
     else:
         made = {f"frames[{k}]": each for k, each in enumerate(frames)}
@@ -69,18 +69,28 @@ def _table(name: str, given: Any, column: str | None) -> tuple[str, pd.DataFrame
     """Return a copy as a DataFrame whose columns differ, or raise InvalidInput."""
     if isinstance(given, pd.DataFrame):
         table = given
-    elif np.ndim(given) == 1:
+    elif _dimensions(given) == 1:
         made = pd.Series(given)
         label = made.name if isinstance(made.name, str) else column or "value"
         table = made.to_frame(label)
     else:
         raise InvalidInput(
-            f"{name} has {np.ndim(given)} dimensions; a copy is a DataFrame, or a Series or array "
-            "of one column"
+            f"{name} has {_dimensions(given)} dimensions; a copy is a DataFrame, or a Series or "
+            "array of one column"
         )
+    if not len(table):
+        raise InvalidInput(f"{name} has no rows; a copy has one for each synthetic record")
     if table.columns.has_duplicates:
         raise InvalidInput(f"{name} has the columns {list(table.columns)}; each must differ")
     return name, table
+
+
+def _dimensions(given: Any) -> int:
+    """Number of dimensions; 2 where lists differ in length."""
+    try:
+        return np.ndim(given)
+    except ValueError:
+        return 2
 
 
 def _groups(name: str, table: pd.DataFrame, by: str | None) -> tuple[str, dict[Any, pd.DataFrame]]:

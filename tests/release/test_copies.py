@@ -80,6 +80,8 @@ GROUPED = pd.DataFrame({"g": [1] * 4 + [2] * 4, "v": [0, 1] * 4})
         ([], ONES, {}, "frames is"),
         ("nowhere", ONES, {}, "frames is"),
         (7, ONES, {}, "frames is of type int"),
+        (GROUPED[:0], ONES, {"by": "g"}, "frames has no rows"),
+        ([[[0], [1, 0]]], ONES, {}, "2 dimensions"),
         (np.zeros((1, 2, 3)), ONES, {}, "2 dimensions"),
         ([0, 1], "beta", {}, "mechanism is 'beta'"),
         ([3], bdp.mechanisms.DiscreteLaplaceMechanism(scale=2.0), {}, "bdp.Release.of"),
