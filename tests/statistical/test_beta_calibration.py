@@ -40,18 +40,19 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("family", MODELS)
 @pytest.mark.parametrize(
-    ("n", "epsilon", "copies", "known", "replicates", "draws"),
+    ("family", "n", "epsilon", "copies", "known", "replicates", "draws"),
     [
-        (20, 6.0, 2, True, 40, 1000),
+        ("beta", 20, 6.0, 2, True, 40, 1000),
+        ("logit_normal", 20, 6.0, 2, True, 25, 400),
         *[
-            pytest.param(*each, 200, 3000, marks=pytest.mark.calibrate)
+            pytest.param(family, *each, 200, 3000, marks=pytest.mark.calibrate)
+            for family in MODELS
             for each in [(50, 6.0, 2, True), (50, 3.0, 1, False), (200, 8.0, 1, True)]
         ],
     ],
 )
-def test_parameters_of_records_in_0_1(n, epsilon, copies, known, replicates, draws, family):
+def test_parameters_of_records_in_0_1(family, n, epsilon, copies, known, replicates, draws):
     rng, (model, records) = np.random.default_rng(1), MODELS[family]
     sizes = range(n - FAR, n + FAR + 1)
     made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=epsilon, copies=copies, size=n)
