@@ -21,7 +21,7 @@ from bayesdp.inference.gaussian.hierarchical import HierarchicalGaussianModel
 from bayesdp.inference.gaussian.model import GaussianModel
 from bayesdp.inference.graphs.beta_model import NetworkBetaModel
 from bayesdp.inference.graphs.ergm import ERGMModel
-from bayesdp.inference.records.beta import BetaModel
+from bayesdp.inference.records.copies import CensoredCopiesModel
 from bayesdp.inference.regression.linear import LinearRegressionModel
 from bayesdp.inference.regression.logistic import LogisticRegressionModel
 from bayesdp.inference.table.model import TableModel
@@ -99,7 +99,9 @@ def _mean_and_sd(model: GaussianModel, data: Any, by: Any, release: Any, posteri
 
 
 @truth.register
-def _spread(model: BetaModel, data: Any, by: Any, release: Any, posterior: Any) -> Numbers:
+def _spread(
+    model: CensoredCopiesModel, data: Any, by: Any, release: Any, posterior: Any
+) -> Numbers:
     records = np.asarray(data, dtype=np.float64)
     return {
         "mean": np.asarray(np.mean(records)),

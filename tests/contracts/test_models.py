@@ -207,6 +207,16 @@ CASES = {
         {"quantile": ("probability",)},
         no_evidence="nobody knows",
     ),
+    "logit-normal, copies": Case(
+        bdp.models.LogitNormalModel((-0.5, 10.0, 20.0, 10.0), n=12),
+        beta_copies,
+        ("mu", "sigma", "mean", "sd", "quantile"),
+        (),
+        "exchange",
+        "cancel",
+        {"quantile": ("probability",)},
+        no_evidence="nobody knows",
+    ),
     "regression": Case(
         bdp.LinearRegressionModel("y", prior=(0.0, 0.5, 2.0, 0.1)),
         noisy_moments,
