@@ -48,12 +48,10 @@ def warnings_of(path: Path) -> Iterator[tuple[str, str, str | None]]:
         yield ". ".join(pieces), f"{path.name}:{node.lineno}", section
 
 
-FOUND = [one for path in sorted(PACKAGE.rglob("*.py")) for one in warnings_of(path)]
-
-
 def test_every_warning_is_on_the_page():
-    assert len(FOUND) > 15
-    for text, place, section in FOUND:
+    found = [one for path in sorted(PACKAGE.rglob("*.py")) for one in warnings_of(path)]
+    assert len(found) > 15
+    for text, place, section in found:
         clauses = [" ".join(part.split()[:8]) for part in re.split(r"[:;.(]", text)]
         begins = max((each for each in clauses if each in PAGE), key=len, default=text)
         said = "is deprecated" if "is deprecated" in text else begins
