@@ -141,6 +141,18 @@ def beta_copies() -> bdp.Release:
         return made.release(np.random.default_rng(1).beta(3, 5, 12))
 
 
+def chosen_quantiles() -> bdp.Release:
+    made = bdp.mechanisms.QuantileMechanism(2.0, range(11), (0.25, 0.5, 0.75))
+    return bdp.Release.of(made, [(2, 4, 5), (3, 3, 6)])
+
+
+def chosen_quantiles_of_groups() -> bdp.Release:
+    small, large = (
+        bdp.mechanisms.QuantileMechanism(2.0, range(11), (0.5,), REPLACE, n) for n in (12, 40)
+    )
+    return bdp.Release.of_groups({"a": (small, [(2,)]), "b": (large, [(5,)])})
+
+
 def exact(value: Any, n: int, **shape: Any) -> Callable[[], bdp.Release]:
     kinds = bdp.distributional
     promise = kinds.DistributionalGuarantee(0.5, 1e-6, "any", kinds.LawClass.of("any"))
@@ -206,6 +218,26 @@ CASES = {
         "cancel",
         {"quantile": ("probability",)},
         no_evidence="nobody knows",
+    ),
+    "quantiles": Case(
+        bdp.models.QuantileModel("normal", (4.0, 2.0, 1.0, 0.5), range(20, 40)),
+        chosen_quantiles,
+        ("quantile", "location", "scale", "n"),
+        (),
+        "metropolis",
+        "all counts at once",
+        {"quantile": ("probability",)},
+        no_evidence="summed over all samples",
+    ),
+    "quantiles, groups": Case(
+        bdp.models.QuantileModel("lognormal", (1.0, 1.0, 0.5, 0.5), quantiles=(0.5,)),
+        chosen_quantiles_of_groups,
+        ("quantile", "location", "scale"),
+        (),
+        "metropolis",
+        "all counts at once",
+        {"quantile": ("probability",)},
+        no_evidence="summed over all samples",
     ),
     "regression": Case(
         bdp.LinearRegressionModel("y", prior=(0.0, 0.5, 2.0, 0.1)),
