@@ -6,12 +6,12 @@ i = 1, ..., n, where n may have a prior, and Pr[outputs | x] depends on the numb
 the cells of a grid alone. A release says little of single records, so that steps of location and
 scale given x would crawl, while given w they move all of x at once. A sweep has, for each chain,
 
-* steps of location and scale given w: of either, of both, and of the scale with one of the sample's
-  quantiles kept. Their lengths are drawn from decades, so that none need be tuned.
+* steps of location given w, and of the scale with one of the sample's quantiles kept, or a draw of
+  it from the prior. Lengths of steps are drawn from decades, so that none need be tuned.
 * some records' w drawn anew from N(0, 1), any number from one to all; none, one or two of the
   sample's quantiles are kept, by moving location and scale, so that outputs stay as likely;
 * location or scale given x, where the law cancels: this mixes where epsilon is large;
-* where n has a prior, some records more or fewer, drawn from N(0, 1).
+* where n has a prior, some records more or fewer, or a draw of n; those that come, from N(0, 1).
 
 Each is a Metropolis step on the target, whose ratio is that of Pr[outputs | x], the prior, or both.
 Chains are steps of one array, as the law of all of them is computed at once.
@@ -35,8 +35,8 @@ Rng = np.random.Generator
 Prior = tuple[float, float, float, float]
 """(m, s, c, d): location ~ N(m, s^2), log scale ~ N(log c, d^2)."""
 
+_SWEEPS = 5  # for each draw
 _STARTS = 60  # draws from the prior that a chain's start is chosen from
-_SHORTEST = 1e-3  # step, of the prior's sd
 _GRID, _ZOOMS, _DEEP = 121, 6, 18.0  # of a naive posterior: points, and how far below its top
 
 
@@ -125,36 +125,39 @@ class _Chains:
         with np.errstate(divide="ignore"):
             return np.log(self.rng.random(log_ratio.size)) < log_ratio
 
-    def length(self, longest: float, shortest: float) -> Floats:
+    def length(self, longest: float, shortest: Any) -> Floats:
         """Lengths of steps, one a chain, from all decades between the two alike."""
         u = self.rng.random(self.location.size)
-        return longest * np.exp(u * math.log(shortest / longest))
+        return longest * np.exp(u * np.log(shortest / longest))
 
-    def move(self, location: Floats, log_scale: Floats) -> Any:
+    def move(self, location: Floats, log_scale: Floats, gain: Any = 0.0) -> Any:
         """Step to another location and scale, given w."""
         law = self.law_of(location, log_scale, self.w)
         prior = self.target.log_prior
-        gain = prior(location, log_scale) - prior(self.location, self.log_scale)
+        gain = gain + prior(location, log_scale) - prior(self.location, self.log_scale)
         yes = self.accepted(law - self.law + gain)
         self.keep(yes, location, log_scale, self.w, law, self.place)
         return yes
 
-    def walk(self) -> Any:
-        """Step of location, of log scale, or of both."""
-        _, s, _, d = self.target.prior
-        which = self.rng.integers(3, size=self.location.size)
-        a, b = self.rng.standard_normal((2, self.location.size))
-        a *= np.where(which != 1, self.length(s, _SHORTEST * s), 0)
-        b *= np.where(which != 0, self.length(d, _SHORTEST * d), 0)
-        return self.move(self.location + a, self.log_scale + b)
+    def shift(self) -> Any:
+        """Step of location, from what n records tell of it to twice their scale."""
+        n = np.array([each.size for each in self.w])
+        step = self.rng.standard_normal(n.size) * self.length(2.0, 1 / np.sqrt(n))
+        return self.move(self.location + step * np.exp(self.log_scale), self.log_scale)
 
     def stretch(self) -> None:
-        """Step of the scale that keeps one of the sample's quantiles."""
-        d = self.target.prior[3]
+        """Step of the scale, or a draw from its prior, that keeps one of the sample's quantiles."""
+        _, _, c, d = self.target.prior
         z = self.anchors(self.w, self.rng.choice(self.target.probabilities))
-        step = self.rng.standard_normal(z.size) * self.length(3 * d, 0.05 * d)
-        log_scale = self.log_scale + step
-        self.move(self.location - z * (np.exp(log_scale) - np.exp(self.log_scale)), log_scale)
+        n = np.array([each.size for each in self.w])
+        a, b = self.rng.standard_normal((2, z.size))
+        near = self.log_scale + a * self.length(2 * d, d / (d * np.sqrt(n) + 1))
+        far = self.rng.random(z.size) < 0.5
+        log_scale = np.where(far, math.log(c) + d * b, near)
+        # Where it was drawn from the prior, that cancels.
+        before, now = ((h - math.log(c)) ** 2 / (2 * d**2) for h in (self.log_scale, log_scale))
+        moved = self.location - z * (np.exp(log_scale) - np.exp(self.log_scale))
+        self.move(moved, log_scale, np.where(far, now - before, 0.0))
 
     def anchors(self, w: Sequence[Floats], q: float) -> Floats:
         """The sample's quantile in each chain, among its w."""
@@ -184,12 +187,13 @@ class _Chains:
         self.keep(yes, location, log_scale, w, law, place)
 
     def renew(self) -> None:
-        """Draw some records' w anew from N(0, 1)."""
+        """Draw some records' w anew from N(0, 1), or all."""
         w = []
         for each in self.w:
-            many = int(each.size ** self.rng.random())
+            many = int(each.size ** min(1.0, 2 * self.rng.random()))
             new = each.copy()
-            new[self.rng.integers(each.size, size=many)] = self.rng.standard_normal(many)
+            where = self.rng.integers(each.size, size=many) if many < each.size else slice(None)
+            new[where] = self.rng.standard_normal(many)
             w.append(np.sort(new))
         self.replace(w, self.place)
 
@@ -211,24 +215,26 @@ class _Chains:
         self.keep(self.accepted(gain), location, log_scale, w, self.law, self.place)
 
     def resize(self) -> None:
-        """Step to another number of records, those that come drawn from N(0, 1)."""
+        """Step to another number of records, or a draw of it from its prior."""
         far = np.maximum(1, np.rint(self.length(self.sizes.size, 1.0))).astype(int)
-        place = self.place + self.rng.choice([-1, 1], far.size) * far
-        inside = (place >= 0) & (place < self.sizes.size)
-        place = np.where(inside, place, self.place)
+        near = self.place + self.rng.choice([-1, 1], far.size) * far
+        inside = (near >= 0) & (near < self.sizes.size)
+        near = np.where(inside, near, self.place)
+        drawn = self.rng.choice(self.sizes.size, far.size, p=np.exp(self.log_sizes))
+        anew = self.rng.random(far.size) < 0.5
+        place = np.where(anew, drawn, near)
         w = []
         for each, n in zip(self.w, self.sizes[place], strict=True):
             left = np.sort(self.rng.permutation(each)[:n]) if n < each.size else each
             w.append(np.sort(np.concatenate([left, self.drawn(n - left.size)])))
-        gain = self.log_sizes[place] - self.log_sizes[self.place]
-        self.replace(w, place, np.where(inside, gain, -np.inf))
+        gain = np.where(inside, self.log_sizes[place] - self.log_sizes[self.place], -np.inf)
+        self.replace(w, place, np.where(anew, 0.0, gain))  # what is drawn from the prior cancels
 
     def sweep(self) -> Any:
-        """Each step, the best ones twice; returns which chains took the first."""
-        yes = self.walk()
-        for _ in range(2):
-            self.stretch()
-            self.renew()
+        """Take each step; returns which chains took that of location."""
+        self.stretch()
+        self.renew()
+        yes = self.shift()
         self.refit()
         if self.sizes.size > 1:
             self.resize()
@@ -253,7 +259,7 @@ def sample_quantiles(
         Draws that each chain keeps, chains, and draws discarded before.
     seed : int, SeedSequence or None
     step : callable
-        Called after each sweep of all chains with their number.
+        Called after each draw of all chains with their number.
 
     Returns
     -------
@@ -265,7 +271,8 @@ def sample_quantiles(
         name: [] for name in ("location", "log_scale", "n", "lp", "acceptance_rate")
     }
     for sweep in range(warmup + draws):
-        yes = state.sweep()
+        for _ in range(_SWEEPS):
+            yes = state.sweep()
         step(chains)
         if sweep >= warmup:
             lp = state.law + target.log_prior(state.location, state.log_scale)

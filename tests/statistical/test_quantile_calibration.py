@@ -18,11 +18,11 @@ PRIOR = (40.0, 15.0, 9.0, 0.5)
 
 
 @pytest.mark.parametrize(
-    ("n", "fields", "replicates", "sweeps"),
+    ("n", "fields", "replicates", "draws"),
     [
-        (range(20, 41), {"epsilon": 1.0}, 40, 100),
+        (range(20, 41), {"epsilon": 1.0}, 40, 40),
         *[
-            pytest.param(*each, 200, 500, marks=pytest.mark.calibrate)
+            pytest.param(*each, 200, 150, marks=pytest.mark.calibrate)
             for each in [
                 (range(50, 51), {"epsilon": 0.3}),
                 (range(300, 501), {"epsilon": 1.0}),
@@ -32,7 +32,7 @@ PRIOR = (40.0, 15.0, 9.0, 0.5)
         ],
     ],
 )
-def test_locations_and_scales(n, fields, replicates, sweeps):
+def test_locations_and_scales(n, fields, replicates, draws):
     rng, (m, s, c, d) = np.random.default_rng(1), PRIOR
     made = bdp.synthesizers.QuantileSynthesizer(bounds=(0, 80), bins=20, **fields)
     model = bdp.models.QuantileModel(prior=PRIOR, n=n)
@@ -43,7 +43,7 @@ def test_locations_and_scales(n, fields, replicates, sweeps):
             known.append(model.read(made.release(rng.normal(mu, np.exp(h), size)))[0])
     outputs, logp = np.array([each.outputs[0] for each in known]), known[0].view.logp
     target = dataclasses.replace(known[0].target, law=lambda counts: logp(outputs, counts))
-    kept = sample_quantiles(target, draws=sweeps, chains=replicates, warmup=sweeps, seed=2)
+    kept = sample_quantiles(target, draws=draws, chains=replicates, warmup=30, seed=2)
     truths = {"location": location, "log_scale": log_scale, "n": sizes}
     for name, values in truths.items():
         drawn, truth = kept[name], values[:, None]

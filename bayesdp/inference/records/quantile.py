@@ -120,7 +120,7 @@ class QuantileModel(Model):
     reason: ClassVar[str] = (
         "a choice depends on all counts at once, so that records are drawn with the parameters"
     )
-    usual: ClassVar[tuple[int, int]] = (2000, 500)
+    usual: ClassVar[tuple[int, int]] = (1000, 200)
     naive_reason: ClassVar[str] = "naive: takes the released cells for the sample's quantiles"
     derived: ClassVar[frozenset[str]] = frozenset({"quantile"})
     no_evidence: ClassVar[str] = (

@@ -76,7 +76,7 @@ def test_a_few_records_are_as_enumerated(fields, sizes):
     chances[[*sizes]] = [*sizes.values()]
     model = Model(prior=PRIOR, n=None if public else chances)
     target = model.read(release)[0].target
-    kept = sample_quantiles(target, draws=100, chains=40, warmup=60, seed=1)
+    kept = sample_quantiles(target, draws=60, chains=40, warmup=20, seed=1)
     assert max(scores(kept, enumerated(release, sizes))) < MANY
     assert max(scores(kept, enumerated(chosen((2, 2), (1, 2), **fields), sizes))) > 2 * MANY
 
