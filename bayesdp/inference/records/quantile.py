@@ -104,7 +104,7 @@ class QuantileModel(Model):
     >>> import bayesdp as bdp, numpy as np
     >>> ages = np.random.default_rng(1).normal(40, 9, 200)
     >>> made = bdp.synthesizers.QuantileSynthesizer(epsilon=1.0, bounds=(0, 100))
-    >>> idata = bdp.models.QuantileModel(n=200).fit(made.release(ages), draws=500, seed=1)
+    >>> idata = bdp.models.QuantileModel(n=200).fit(made.release(ages), draws=300, seed=1)
     >>> idata.posterior["quantile"].dims
     ('chain', 'draw', 'probability')
     """

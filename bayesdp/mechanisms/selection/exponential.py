@@ -104,6 +104,13 @@ class ExponentialMechanism(Selection):
         return chosen
 
     def log_law(self, gamma: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Log-probability of each candidate, from gamma = rate * its distance from the best.
+
+        Parameters
+        ----------
+        gamma : ndarray, shape (..., k)
+            At least 0, and 0 for the best.
+        """
         # The best candidate's gamma is 0, so that the sum is at least 1.
         return np.asarray(-gamma - np.log(np.exp(-gamma).sum(axis=-1, keepdims=True)))
 
