@@ -128,7 +128,7 @@ class _Chains:
     def length(self, longest: float, shortest: Any) -> Floats:
         """Lengths of steps, one a chain, from all decades between the two alike."""
         u = self.rng.random(self.location.size)
-        return longest * np.exp(u * np.log(shortest / longest))
+        return np.asarray(longest * np.exp(u * np.log(shortest / longest)))
 
     def move(self, location: Floats, log_scale: Floats, gain: Any = 0.0) -> Any:
         """Step to another location and scale, given w."""
