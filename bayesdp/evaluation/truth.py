@@ -22,6 +22,7 @@ from bayesdp.inference.gaussian.model import GaussianModel
 from bayesdp.inference.graphs.beta_model import NetworkBetaModel
 from bayesdp.inference.graphs.ergm import ERGMModel
 from bayesdp.inference.records.copies import CensoredCopiesModel
+from bayesdp.inference.records.quantile import QuantileModel
 from bayesdp.inference.regression.linear import LinearRegressionModel
 from bayesdp.inference.regression.logistic import LogisticRegressionModel
 from bayesdp.inference.table.model import TableModel
@@ -107,6 +108,20 @@ def _spread(
         "mean": np.asarray(np.mean(records)),
         "sd": np.asarray(np.std(records, ddof=1)),
         "quantile": np.quantile(records, model.quantiles),
+    }
+
+
+@truth.register
+def _quantiles(model: QuantileModel, data: Any, by: Any, release: Any, posterior: Any) -> Numbers:
+    groups = [np.asarray(each, np.float64) for each in _groups(data, by, release)]
+    found = {"quantile": _by_group([np.quantile(each, model.quantiles) for each in groups])}
+    if model.population == "lognormal":
+        if any(np.any(each <= 0) for each in groups):
+            return found
+        groups = [np.log(each) for each in groups]
+    return found | {
+        "location": _by_group([np.mean(each) for each in groups]),
+        "scale": _by_group([np.std(each, ddof=1) for each in groups]),
     }
 
 

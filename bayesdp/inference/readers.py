@@ -25,6 +25,7 @@ MODELS = Registry(
         "multinomial": "counts.multinomial:MultinomialModel",
         "poisson": "counts.poisson:PoissonModel",
         "pymc": "own:PyMCModel",
+        "quantile": "records.quantile:QuantileModel",
         "table": "table.model:TableModel",
     },
 )

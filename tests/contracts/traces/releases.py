@@ -107,6 +107,10 @@ def discrete_laplace(r: Records) -> None:
     bdp.synthesizers.DiscreteLaplaceSynthesizer(2.0).release(r.bits)
 
 
+def quantile(r: Records) -> None:
+    bdp.synthesizers.QuantileSynthesizer(2.0, (300, 900)).release(r.real)
+
+
 def censor(r: Records) -> None:
     """And sample from it as one does with any model."""
     from bayesdp.engines.pymc import sampling as pymc
@@ -324,6 +328,7 @@ CASES: dict[str, Callable[[Records], None]] = {
     "PerturbedCoefficientsSynthesizer": coefficients,
     "PerturbedHistogramSynthesizer": histogram,
     "PoissonGammaSynthesizer": poisson_gamma,
+    "QuantileSynthesizer": quantile,
     "PosteriorSynthesizer": posterior_grid,
     "PseudoPosterior": pseudo_posterior,
     "PublicRegressionWeights": public_weights,
