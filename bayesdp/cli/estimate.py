@@ -34,7 +34,7 @@ def estimate(
         str, typer.Option(help="The population's answer, or that of the confidential data: data.")
     ] = "population",
     level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
-    draws: Annotated[int, typer.Option(help="Draws, or latent tables, that a regression uses.")] = _DRAWS,
+    draws: Annotated[int, typer.Option(help="Draws of a regression.")] = _DRAWS,
     seed: Annotated[int | None, typer.Option(help="Seed, for reproducible estimates.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
