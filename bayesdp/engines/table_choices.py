@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.core.views import Chosen, Offered
+from bayesdp.core.table_choice import Chosen, Offered
 from bayesdp.kernels.table.choices import Offers
 
 Floats = NDArray[np.float64]

@@ -64,7 +64,8 @@ from bayesdp.checks import (
 )
 from bayesdp.core.fields import WRITTEN, later
 from bayesdp.core.outputs.numbers import Numbers
-from bayesdp.core.views import Chosen, Measured, MeasuredTableView, Offered, View
+from bayesdp.core.table_choice import Chosen, Offered
+from bayesdp.core.views import Measured, MeasuredTableView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.counts.marginals import checked_codes, counted_codes

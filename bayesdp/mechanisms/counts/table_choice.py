@@ -67,7 +67,7 @@ import scipy
 from numpy.typing import NDArray
 
 from bayesdp.core.fields import of_table
-from bayesdp.core.views import Offered
+from bayesdp.core.table_choice import Offered
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.marginals import check_marginals
 from bayesdp.mechanisms.noise.fields import check_positive
