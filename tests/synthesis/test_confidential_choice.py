@@ -137,7 +137,7 @@ def test_tables_are_drawn_again_by_their_weights():
     [
         ({"choosing": "best"}, "choosing is 'best'"),
         ({"chosen": None}, "chosen is None; give"),
-        ({"chosen": 6}, "all that there is to choose from"),
+        ({"chosen": 6}, "more than the 6 that are chosen"),
         ({"chosen": 7}, "there are 6 marginals"),
         ({"pilot": 0.5, "choice_share": 0.5}, "must leave a share"),
         ({"copies": 2}, "copies is 2"),
