@@ -3,7 +3,7 @@ r"""The model of a whole table: latent records, given noisy counts of its margin
     class shares ~ Dirichlet(a, ..., a),
     a column's probabilities in each class ~ Dirichlet(b, ..., b), b of the column,
     record i: its class, and given it each column by itself,
-    released counts | all records ~ mechanism.
+    released counts, and choices of marginals on confidential ones | all records ~ mechanism.
 
 Only the noisy counts are seen. Any dependence between columns is a mixture of enough classes
 (Dunson and Xing 2009), so that the model's cost follows records, columns and marginals and never
