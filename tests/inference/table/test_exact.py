@@ -136,17 +136,13 @@ def test_tables_are_drawn_from_the_models_posterior(noise, n, classes, zeros, mo
     ],
 )
 def test_a_choices_law_is_in_the_posterior(noise, n, classes, monkeypatch):
-    """And is convicted where it is left out, or has the other sign."""
+    """And a fit is convicted where it is left out."""
     release = chosen(noise, n)
     largest = 6 if n is None else 3
     monkeypatch.setattr(latent_records.Problem, "capacity", lambda problem: largest)
     wanted = exact(release, classes, range(largest + 1) if n is None else [3], [])
     assert distances(release, classes, wanted).max() < FAR
     if n is not None:
-        draw = latent_records.draw_masses
-        monkeypatch.setattr(latent_records, "draw_masses", lambda *given: None)
-        assert distances(release, classes, wanted).max() > FAR
-        monkeypatch.setattr(latent_records, "draw_masses", draw)
         monkeypatch.setattr(bdp.TableModel, "read", without_choice(bdp.TableModel.read))
         assert distances(release, classes, wanted).max() > FAR
 
