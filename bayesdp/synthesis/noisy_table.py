@@ -145,7 +145,7 @@ class TableSynthesizer(RecordSynthesizer):
 
     The exponential mechanism (``choosing="exponential"``) leaves all other pairs to the model. Of
     all and related pairs, in a run of short chains, it had .088 and .076, .078 and .045, .071 and
-    .039 for fair (epsilon 0.3, 1, 3) against .063 and .071, .028 and .027, .012 and .012 by released
+    .039 for fair (epsilon .3, 1, 3) against .063 and .071, .028 and .027, .012 and .012 by released
     counts; and for groups alike to the above, at 1, .082 and .029 against .052 and .054.
 
     Examples
