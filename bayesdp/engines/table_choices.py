@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 
 def gaps_of(chosen: Sequence[Chosen], pooled: NDArray[Any]) -> Floats:
-    """What tables count in all candidates' cells, less what was expected.
+    """Count a table in all candidates' cells, less what was expected.
 
     Parameters
     ----------

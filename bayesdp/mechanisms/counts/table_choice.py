@@ -193,7 +193,7 @@ def offered(
 
 
 def _allowance(records: Floats, shape: Sequence[int], deviation: float) -> Floats:
-    """What sampling shows and noise hides of a marginal, in records, rounded to sixteenths."""
+    """Records of a marginal that sampling shows and noise hides, rounded to sixteenths."""
     free = 1 - (1 + sum(size - 1 for size in shape)) / math.prod(shape)
     sampled = np.minimum(_MEAN * np.sqrt(records * free), 2 * records)
     return np.asarray(np.rint(_STEPS * (sampled + _MEAN * deviation).sum(axis=-1)) / _STEPS)
