@@ -31,6 +31,11 @@ Levels of a column of many are pooled for all this, neighbours together, in up t
 as many records: a cell of two such columns would be far smaller than its noise, and all of them are
 not. Within runs, the table is the model's.
 
+Where marginals were chosen on confidential counts, a chain's latent table T was drawn with the law
+L of the choice as a factor of the likelihood, and the raked table T* of it is weighed by
+L(T*) / L(T), so that L stands at the table that is kept: of the chain's tables as many are drawn
+again by these weights, whose effective number is checked (`bayesdp.engines.table_choices`).
+
 The multipliers lambda = (M w - z*) / v are found by L-BFGS on the convex dual,
 
     sum v lambda^2 / 2 + lambda z* + rho sum_i exp(-sum of i's multipliers / rho).

@@ -3,7 +3,7 @@ r"""The model of a whole table: latent records, given noisy counts of its margin
     class shares ~ Dirichlet(a, ..., a),
     a column's probabilities in each class ~ Dirichlet(b, ..., b), b of the column,
     record i: its class, and given it each column by itself,
-    released counts | all records ~ mechanism.
+    released counts, and choices of marginals on confidential ones | all records ~ mechanism.
 
 Only the noisy counts are seen. Any dependence between columns is a mixture of enough classes
 (Dunson and Xing 2009), so that the model's cost follows records, columns and marginals and never
@@ -58,6 +58,7 @@ _BYTES, _FEWEST_OF_ALL = 2**31, 4
 _NOISY = 6.0
 """Records in a record's cells beside the noise's standard deviation, below which slopes shrink."""
 _FAR = 4.0  # standard deviations of the mean square of as many normals
+_EFFECTIVE = 10.0  # tables of a chain, the fewest by their weights
 _A_COLUMN, _LEAST, _MOST = 4, 12, 60
 """Classes for each column, and the least and the most of them, where none are asked for."""
 
@@ -159,10 +160,17 @@ class TableModel(Model):
             for output in each_one.parts[0].outputs
             for one in view.measured
         ]
+        chosen = [
+            view.choice(output)
+            for view, each_one in zip(views, each, strict=True)
+            for output in each_one.parts[0].outputs
+            if view.choice is not None
+        ]
         places = {name: k for k, name in enumerate(schema.cells)}
         rules = [{places[name]: mask for name, mask in rule.items()} for rule in schema.excluding]
         classes = self.classes or min(max(_A_COLUMN * len(levels), _LEAST), _MOST)
-        return Problem(levels, noisy, next(iter(known), None), rules, classes, self.rake, pool)
+        n = next(iter(known), None)
+        return Problem(levels, noisy, n, rules, classes, self.rake, pool, chosen)
 
     def sample(self, run: Run) -> Draws:
         """Run chains over latent records."""
@@ -328,6 +336,12 @@ def _doubts(problem: Problem, drawn: Tables) -> Iterator[str]:
             f"deviation, and below {_NOISY:g} slopes by latent tables are drawn to 0 and cover too "
             "seldom, as linear ones by moments aren't: measure fewer marginals (workload), give "
             "columns fewer bins, or spend more"
+        )
+    if problem.rake and problem.chosen and drawn.effective.min() < _EFFECTIVE:
+        yield (
+            f"raked tables, weighed by the law of the choice of marginals, are worth "
+            f"{drawn.effective.min():.0f} in a chain, too few to tell of: keep more (tables), or "
+            "take TableModel(rake=False)"
         )
     if unfinished(drawn.off):
         yield (
