@@ -125,31 +125,9 @@ class TableSynthesizer(RecordSynthesizer):
     (`bayesdp.inference.table.moments`), whose intervals cover.
 
     A second round serves strong relations between columns of few cells, at the others' cost. Where
-    all pairs matter alike one round is about as good or better, and is the default. The mean total
-    variation between data and posterior mean (of `TableModel(rake=False)`), of all pairs and of the
-    related ones (the strongest fifth, or within groups), at delta 1e-6, one seed, with a pilot of
-    0.8:
-
-    =========================  =======  =========  =========  ============  ============
-    table                      epsilon  all, one   all, two   related, one  related, two
-    =========================  =======  =========  =========  ============  ============
-    fair: 36 pairs, 6 chosen   0.3      .068       .063       .091          .071
-    fair                       1        .029       .030       .037          .031
-    fair                       3        .013       .013       .015          .014
-    adult: 91 pairs, 20        1        .079       .081       .128          .127
-    adult                      3        .045       .048       .077          .077
-    groups: 276 pairs, 24      1        .044       .045       .075          .050
-    groups                     3        .022       .022       .031          .020
-    =========================  =======  =========  =========  ============  ============
-
-    They are statsmodels' fair; 10,000 records of adult, whose large pairs (age by hours) neither
-    measures well; and 4,000 records of 24 columns in groups of three related ones. With a pilot of
-    0.5 related pairs gain more and all lose: .016 and .026 in the last row.
-
-    The exponential mechanism (``choosing="exponential"``) leaves all other pairs to the model. Of
-    all and related pairs, in a run of short chains, it had .088 and .076, .078 and .045, .071 and
-    .039 for fair (epsilon .3, 1, 3) against .063 and .071, .028 and .027, .012 and .012 by released
-    counts; and for groups alike to the above, at 1, .082 and .029 against .052 and .054.
+    all pairs matter alike one round is about as good or better, and is the default. The exponential
+    mechanism leaves all pairs that it doesn't choose to the model, and pays where few are related
+    among many. `bayesdp.synthesis.marginal_choice` has figures.
 
     Examples
     --------
