@@ -70,6 +70,7 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.counts.marginals import checked_codes, counted_codes
 from bayesdp.mechanisms.counts.table_choice import (
+    UNAUDITED,
     Choice,
     check_choice,
     chosen,
@@ -486,10 +487,9 @@ class NoisyTableMechanism(Mechanism):
             for one, noise in zip(self.rounds, self._noises, strict=True)
             for _ in one.marginals
         ]
-        shapes = map(self.shape_of, self.marginals)
+        shapes, choice = map(self.shape_of, self.marginals), self._chosen if self.choice else None
         measured = zip(self.places, shapes, cells, self.slices, strict=True)
         made = tuple(Measured(*each) for each in measured)
-        choice = None if self.choice is None else self._chosen
         return (MeasuredTableView(self.schema, self.schema.cells, made, self.pool, choice),)
 
     def _chosen(self, output: Any) -> Chosen:
@@ -498,10 +498,11 @@ class NoisyTableMechanism(Mechanism):
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Pairs of one unit in the first cell of every marginal, and none, or one in the last."""
-        unit, wide = most_of(self.schema), self.wide
-        first, last, none = ([0] * wide._size for _ in range(3))
-        for part in wide.slices:
-            first[part.start] = last[part.stop - 1] = unit
+        if self.choice is not None:
+            raise InvalidInput(UNAUDITED)
+        first, last, none = ([0] * self._size for _ in range(3))
+        for part in self.slices:
+            first[part.start] = last[part.stop - 1] = most_of(self.schema)
         if self.neighbours is Neighbours.REPLACE_ONE:
             return [(tuple(first), tuple(last))]
         return [(tuple(none), tuple(first))]
@@ -569,8 +570,7 @@ class NoisyTableMechanism(Mechanism):
         given = np.asarray(statistic)
         if self.choice is None or given.shape[-1:] != (self.wide._size,):
             return given
-        each = self._candidates(given)
-        start = self.slices[self._known].start
+        each, start = self._candidates(given), self.slices[self._known].start
         return np.concatenate([given[..., :start], *[each[k] for k in self._order]], axis=-1)
 
     def _split(self, values: Any, name: str) -> list[NDArray[Any]]:

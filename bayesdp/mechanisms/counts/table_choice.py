@@ -81,6 +81,12 @@ _STEPS = 16  # of a record, in which scores are whole numbers
 _MEAN = math.sqrt(2 / math.pi)  # of the absolute value of a standard normal number
 _NARROW = 0.01  # length of an interval below which the bound on mu is within 1e-6 of it
 
+UNAUDITED = (
+    "choice is in the mechanism, whose draws are of the counts given the marginals that were "
+    "chosen, so that an audit by draws can't see what the choice costs: audit the mechanism "
+    "without it (choice=None), and take the choice's price from its proof"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:

@@ -185,3 +185,10 @@ def test_a_wrong_choice_is_named(wrong, message):
     good = {"rounds": rounds, "choice": {"candidates": PAIRS, "rate": 1.0}}
     with pytest.raises(bdp.errors.InvalidInput, match=message):
         NoisyTable(SCHEMA, **{**good, **wrong})
+
+
+def test_an_audit_by_draws_is_refused_as_it_could_not_see_the_choice():
+    mechanism = made("gaussian", number=2)
+    with pytest.raises(bdp.errors.InvalidInput, match="can't see what the choice costs"):
+        bdp.audit(mechanism, trials=1000, delta=1e-6)
+    assert bdp.audit(mechanism.wide, trials=1000, delta=1e-6).convicted is False
