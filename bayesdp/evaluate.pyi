@@ -26,5 +26,7 @@ from .evaluation.studies.study import Study as Study
 from .evaluation.utility import utility as utility
 from .evaluation.utility_plot import plot_utility as plot_utility
 from .inference.log_likelihood import log_likelihood as log_likelihood
+from .inference.poststratify import poststratify as poststratify
+from .inference.variance_parts import variance_parts as variance_parts
 from .report.explorer import write_explorer as write_explorer
 from .report.html import write_report as write_report

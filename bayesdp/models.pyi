@@ -15,7 +15,9 @@ from .inference.graphs.ergm import ERGMModel as ERGMModel
 from .inference.log_linear.model import LogLinearModel as LogLinearModel
 from .inference.own import PyMCModel as PyMCModel
 from .inference.records.beta import BetaModel as BetaModel
+from .inference.records.logit_normal import LogitNormalModel as LogitNormalModel
 from .inference.records.model import RecordModel as RecordModel
+from .inference.records.quantile import QuantileModel as QuantileModel
 from .inference.regression.linear import LinearRegressionModel as LinearRegressionModel
 from .inference.regression.logistic import LogisticRegressionModel as LogisticRegressionModel
 from .inference.table.estimates import Estimates as Estimates

@@ -33,6 +33,7 @@ from .synthesis.perturbed_coefficients import (
 from .synthesis.poisson_gamma import PoissonGammaSynthesizer as PoissonGammaSynthesizer
 from .synthesis.posterior import PosteriorSynthesizer as PosteriorSynthesizer
 from .synthesis.pseudo_posterior import PseudoPosterior as PseudoPosterior
+from .synthesis.quantiles import QuantileSynthesizer as QuantileSynthesizer
 from .synthesis.select_family import select_family as select_family
 from .synthesis.sequential_modips import SequentialModipsSynthesizer as SequentialModipsSynthesizer
 from .synthesis.truncated_statistics import (

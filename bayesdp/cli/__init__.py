@@ -24,6 +24,7 @@ from bayesdp.cli import (
     inspect,
     ledger,
     plan,
+    poststratify,
     report,
     reproduce,
     schema,
@@ -51,6 +52,7 @@ app.command()(plan.plan)
 app.command()(study.study)
 app.command()(inspect.inspect)
 app.command()(estimate.estimate)
+app.command()(poststratify.poststratify)
 app.command()(report.report)
 app.command()(explore.explore)
 app.command()(audit.audit)

@@ -26,11 +26,15 @@ def estimate(
     family: Annotated[
         str, typer.Option(help="Regression: linear, logit, poisson or ordinal.")
     ] = _FAMILY,
+    by: Annotated[
+        str | None,
+        typer.Option(help="Regression by moments of the released counts, or by latent tables."),
+    ] = None,
     target: Annotated[
         str, typer.Option(help="The population's answer, or that of the confidential data: data.")
     ] = "population",
     level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
-    draws: Annotated[int, typer.Option(help="Latent tables that a regression uses.")] = _DRAWS,
+    draws: Annotated[int, typer.Option(help="Draws of a regression.")] = _DRAWS,
     seed: Annotated[int | None, typer.Option(help="Seed, for reproducible estimates.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
@@ -51,7 +55,9 @@ def estimate(
         ) from None
     fitted = TablePosterior.of(read)
     if formula is not None:
-        found = fitted.regression(formula, family=family, target=target, draws=draws, seed=seed)
+        found = fitted.regression(
+            formula, family=family, by=by, target=target, draws=draws, seed=seed
+        )
     else:
         found = fitted.table(str(table).split(","), target=target, seed=seed)
     shown = found.interval(level)
@@ -59,7 +65,8 @@ def estimate(
         typer.echo(shown.reset_index().to_json(orient="records", double_precision=15))
         return
     typer.echo(shown.to_string(float_format=lambda value: f"{value:.4g}"))
+    made = "latent tables" if found.by == "tables" else "draws of the released counts' moments"
     typer.echo(
-        f"of the {found.target}, from {len(found.draws)} latent tables; naive is what one "
+        f"of the {found.target}, from {len(found.draws)} {made}; naive is what one "
         "synthetic copy says if it is taken for real data"
     )

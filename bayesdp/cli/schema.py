@@ -112,10 +112,10 @@ def _show(schema: Schema) -> None:
 def _faults(schema: Schema, data: Path) -> Iterator[str]:
     """Yield what doesn't fit, each column once."""
     from bayesdp.schema.columns import private_bins
-    from bayesdp.schema.files import names_in
     from bayesdp.schema.units import Person
     from bayesdp.synthesis.scan import scan
     from bayesdp.synthesis.tables import read_table
+    from bayesdp.table_files import batches_of, names_in
 
     there = names_in(data)
     ids = [schema.unit.person] if isinstance(schema.unit, Person) else []
@@ -132,7 +132,7 @@ def _faults(schema: Schema, data: Path) -> Iterator[str]:
     types = dict.fromkeys(ids, "string") | {
         name: _ARROW.get(column.takes[0], "double") for name, column in whole.columns.items()
     }
-    if data.suffix.lower() not in (".csv", ".tsv", ".parquet"):
+    if batches_of(data) is None:
         texts = [name for name, kind in types.items() if kind == "string"]
         yield from _faults_of(whole, read_table(data, list(types), text=texts), ids).values()
         return

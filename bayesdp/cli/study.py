@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bayesdp.cli.options import Json
+from bayesdp.cli.options import Force, Json
 from bayesdp.cli.printed import print_json, rows_of
+from bayesdp.errors import InvalidInput
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +23,12 @@ _SUMMARY = "summary.csv"
 
 
 def study(
-    file: Annotated[Path, typer.Argument(help="The study's TOML file.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="The study's TOML file; or an address that --save wrote, to show what is there."
+        ),
+    ],
     out: Annotated[
         Path | None, typer.Option(help="Folder of results; default: the file's `out`, or its name.")
     ] = None,
@@ -41,6 +47,14 @@ def study(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Compute failed replicates again.")
     ] = False,
+    save: Annotated[
+        str | None,
+        typer.Option(
+            help="Address to save the results at as well, as one Parquet file: "
+            "s3://bucket/study.parquet."
+        ),
+    ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Release simulated or public data many times over a grid, and analyse every release.
@@ -48,11 +62,18 @@ def study(
     The same command resumes a study that was stopped; with more replicates, it adds them.
     """
     from bayesdp.errors import StudyStopped
+    from bayesdp.evaluation.studies import addresses
     from bayesdp.evaluation.studies.file import load_study
     from bayesdp.storage import whole_file
 
-    declared, loaded = load_study(file, replicates=replicates)
-    folder = out or (file.parent / declared.out if declared.out else Path(file.stem))
+    if addresses.is_address(file):
+        _check_alone(out, workers, replicates, save, retry_failed)
+        _show_saved(file, as_json=as_json)
+        return
+    declared, loaded = load_study(Path(file), replicates=replicates)
+    folder = out or (Path(file).parent / declared.out if declared.out else Path(Path(file).stem))
+    if save is not None:
+        addresses.check(save, force=force)  # before hours of work
     try:
         results = loaded.run(
             folder,
@@ -69,12 +90,13 @@ def study(
     summary = results.summary()
     with whole_file(folder / _SUMMARY) as work:
         summary.to_csv(work, index=False)
-    if as_json:
-        told = {"title": declared.title, "folder": str(folder), "rows": len(results.frame)}
-        failed = {"failed": len(results.failures), "note": results.note}
-        print_json(told | failed | {"summary": rows_of(summary)})
-    else:
-        _print(declared.title, folder, results, summary)
+    where = f"{folder / 'results.parquet'}; averages and standard errors: {folder / _SUMMARY}"
+    told = {"title": declared.title, "folder": str(folder)}
+    if save is not None:
+        results.save(save, force=force)
+        told["saved"] = addresses.without_password(save)
+        where += f"; saved at {told['saved']}"
+    _tell(told, where, results, summary, as_json=as_json)
     if len(results.failures) == len(results.frame):
         raise StudyStopped(
             "every replicate failed, as shown above; mend the study and give it another folder, or "
@@ -82,7 +104,36 @@ def study(
         )
 
 
-def _print(title: str, folder: Path, results: StudyResults, summary: pd.DataFrame) -> None:
+def _check_alone(*given: Any) -> None:
+    """Raise InvalidInput if options of a run are given where results are only shown."""
+    if any(given):
+        raise InvalidInput(
+            "file is an address, whose results are shown as they are; leave out, workers, "
+            "replicates, save and retry-failed out, or give the study's TOML file"
+        )
+
+
+def _show_saved(address: str, *, as_json: bool) -> None:
+    """Print the results at an address."""
+    from bayesdp.evaluation.studies.results import StudyResults
+
+    results = StudyResults.load(address)
+    told = {"title": "Study", "saved": str(results.folder)}
+    _tell(told, str(results.folder), results, results.summary(), as_json=as_json)
+
+
+def _tell(
+    told: dict[str, str], where: str, results: StudyResults, summary: pd.DataFrame, *, as_json: bool
+) -> None:
+    """Print the results, as JSON or in words."""
+    if as_json:
+        rows = {"rows": len(results.frame), "failed": len(results.failures), "note": results.note}
+        print_json(told | rows | {"summary": rows_of(summary)})
+    else:
+        _print(told["title"], where, results, summary)
+
+
+def _print(title: str, where: str, results: StudyResults, summary: pd.DataFrame) -> None:
     """Print what differs between cells, with the main measures; the rest is in the file."""
     words = ["synthesizer", *results.keys, "analysis", "estimand", "replicates", "failed"]
     same = [name for name in words if summary[name].nunique(dropna=False) == 1]
@@ -96,10 +147,7 @@ def _print(title: str, folder: Path, results: StudyResults, summary: pd.DataFram
     if columns:
         typer.echo(type(summary)(columns).to_string(index=False))
     _print_failures(results.failures)
-    typer.echo(
-        f"{len(results.frame):,} rows: {folder / 'results.parquet'}; averages and standard "
-        f"errors: {folder / _SUMMARY}\n{results.note}"
-    )
+    typer.echo(f"{len(results.frame):,} rows: {where}\n{results.note}")
 
 
 def _print_failures(failures: pd.DataFrame) -> None:

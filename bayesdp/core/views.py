@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.table_choice import Chosen
 from bayesdp.errors import InvalidInput
 
 Floats = NDArray[np.float64]
@@ -524,12 +525,16 @@ class MeasuredTableView(View):
     pool : mapping of str to ndarray of int
         The pool of each cell, of the columns that marginals of several columns count by pools of
         neighbouring cells; a marginal of one column counts its cells.
+    choice : callable, optional
+        Function of an output: the `Chosen` by which the last of the marginals were chosen on
+        confidential counts, whose law is part of the likelihood. None where there is no such.
     """
 
     schema: Any
     axes: Mapping[str, int]
     measured: tuple[Measured, ...]
     pool: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    choice: Callable[[Any], Chosen] | None = None
 
 
 @dataclass(frozen=True)

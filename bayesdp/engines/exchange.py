@@ -25,7 +25,10 @@ A sweep
   is that of pi(eta), times that of the exchange. Where the copies say little of single records,
   eta is far less certain than it would be given x, and steps of eta given x would crawl.
 * Where n is unknown, some records more, from q, or fewer; the ratio has that of Pr[n].
-* eta given x: Metropolis steps; q's sums of logarithms are enough.
+* eta given x: Metropolis steps; two sufficient statistics of q are enough.
+
+Nothing here but the exact draw and S depends on the mechanism, and nothing but draws and densities
+on q: the sweeps are written once (`bayesdp.kernels.censored.exchange`), and name their parts.
 
 Exact draws from the mechanism
 ------------------------------
@@ -50,10 +53,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from bayesdp.core.censored_views import BetaCopiesView
 from bayesdp.errors import EngineFailed
+from bayesdp.kernels.censored import clipped_beta as clipped
 from bayesdp.kernels.censored import exchange as kernels
+from bayesdp.kernels.censored import populations
 from bayesdp.progress import Step, no_step
 from bayesdp.threads import Halting, in_threads
 
@@ -63,8 +69,8 @@ _TUNED = 12
 
 
 @dataclass(frozen=True)
-class BetaPosterior:
-    """Posterior of a beta population given copies from draws of its records' clipped posterior.
+class CopiesPosterior:
+    """Posterior of a population given copies from draws of its records' clipped beta posterior.
 
     Parameters
     ----------
@@ -73,27 +79,30 @@ class BetaPosterior:
     outputs : sequence of ndarray
         The copies.
     prior : tuple of four floats
-        (p, q, shape, rate): phi ~ Beta(p, q), lambda ~ Gamma(shape, rate).
+        The population's, as `populations.log_prior_of_eta` takes it.
     sizes : sequence of pairs
         Possible numbers of records, and their probabilities.
+    population : {"beta", "logit_normal"}
+        The family of the confidential records (`bayesdp.kernels.censored.populations`).
     """
 
     view: BetaCopiesView
     outputs: Sequence[Floats]
     prior: tuple[float, float, float, float]
     sizes: Sequence[tuple[int, float]]
+    population: str = "beta"
 
-    def law(self) -> kernels.Posterior:
+    def law(self) -> clipped.Posterior:
         """Public numbers of the mechanism's posterior, as kernels take them."""
         view = self.view
         smallest, shape = view.prior_lambda
         span = math.log(view.largest / smallest)
         cells = (math.ldexp(1.0, bits) for bits in view.grid)
-        return kernels.Posterior(
+        return clipped.Posterior(
             *view.interval, *view.prior_phi, shape, math.log(smallest), span, *cells
         )
 
-    def copies(self) -> kernels.Copies:
+    def copies(self) -> clipped.Copies:
         """Sufficient statistics of the copies, records that were rounded to an end apart."""
         return copies_of(self.outputs, self.view.bounds)
 
@@ -109,22 +118,24 @@ class BetaPosterior:
 class _Chain:
     """State of one chain."""
 
-    target: BetaPosterior
+    target: CopiesPosterior
     rng: np.random.Generator
     eta: Floats = field(init=False)
     points: Floats = field(init=False)
     n: int = field(init=False)
 
     def __post_init__(self) -> None:
+        self.kind, start_of = _POPULATIONS[self.target.population]
         self.law, self.seen = self.target.law(), self.target.copies()
         self.log_sizes, self.prior = self.target.log_sizes(), np.array(self.target.prior)
         start = moments_of(self.seen)
         self.points = np.array([self._place(*each) for each in start])
-        self.eta = np.mean(start, axis=0) + 0.5 * self.rng.standard_normal(2)
+        near = np.mean(start, axis=0)
+        self.eta = start_of(*near) + 0.5 * self.rng.standard_normal(2)
         possible = np.flatnonzero(self.log_sizes > -np.inf)
         self.n = int(self.rng.choice(possible))
         self.records = np.zeros(self.log_sizes.size), np.zeros(self.log_sizes.size)
-        kernels.draw_records(*self.records, 0, self.n, self.eta, self.rng)
+        populations.draw_records(self.kind, *self.records, 0, self.n, self.eta, self.rng)
         self.tuned, self.mean = np.zeros(_TUNED), np.array([*self.eta, 0.1, 0.0, 0.1])
         self.tuned[:6] = -4.0, -4.0, -1.0, -1.0, math.log(self.n + 1), -1.0
         self.tuned[9:] = math.sqrt(0.1), 0.0, math.sqrt(0.1)
@@ -140,8 +151,8 @@ class _Chain:
         while begun < warmup + draws:
             sweeps = min(_PIECE, warmup + draws - begun)
             rows, self.n, status = kernels.exchange_sweeps(
-                self.records, self.n, self.eta, self.points, self.seen, self.law, self.prior,
-                self.log_sizes, self.tuned, self.mean, begun, warmup, sweeps, self.rng,
+                self.kind, self.records, self.n, self.eta, self.points, self.seen, self.law,
+                self.prior, self.log_sizes, self.tuned, self.mean, begun, warmup, sweeps, self.rng,
             )  # fmt: skip
             if status:
                 raise EngineFailed(_WHY[status])
@@ -151,15 +162,32 @@ class _Chain:
         return np.concatenate(kept)[warmup:]
 
 
+def _as_is(logit: float, log_lambda: float) -> Floats:
+    return np.array([logit, log_lambda])
+
+
+def _of_logits(logit: float, log_lambda: float) -> Floats:
+    """Mean and log standard deviation of the logit of a beta variable."""
+    a, b = np.maximum(math.exp(log_lambda) * special.expit([logit, -logit]), 0.05)
+    variance = special.polygamma(1, a) + special.polygamma(1, b)
+    return np.array([special.digamma(a) - special.digamma(b), 0.5 * math.log(variance)])
+
+
+_POPULATIONS = {
+    "beta": (populations.BETA, _as_is),
+    "logit_normal": (populations.LOGIT_NORMAL, _of_logits),
+}
+"""A population's number, and its parameters near copies of this logit phi and log lambda."""
+
 _WHY = {
-    kernels.BOUND: "a bound on the mechanism's grid didn't hold, so nothing could be drawn exactly",
-    kernels.ROUGH: "the mechanism's posterior was too rough to draw from it exactly: a million "
+    clipped.BOUND: "a bound on the mechanism's grid didn't hold, so nothing could be drawn exactly",
+    clipped.ROUGH: "the mechanism's posterior was too rough to draw from it exactly: a million "
     "proposals were rejected",
 }
 
 
 def sample_exchange(
-    target: BetaPosterior,
+    target: CopiesPosterior,
     *,
     draws: int,
     chains: int,
@@ -167,11 +195,11 @@ def sample_exchange(
     seed: int | None,
     step: Step = no_step,
 ) -> Floats:
-    """Draw logit phi, log lambda and n, with the log density and the share of accepted exchanges.
+    """Draw the population's parameters and n, the log density and the share of accepted exchanges.
 
     Parameters
     ----------
-    target : BetaPosterior
+    target : CopiesPosterior
     draws, chains, warmup : int
     seed : int or None
     step : callable
@@ -201,7 +229,8 @@ def sample_exchange(
 
 
 def sample_records(
-    copies: kernels.Copies,
+    population: str,
+    records: Floats,
     prior: tuple[float, float, float, float],
     *,
     draws: int,
@@ -209,13 +238,15 @@ def sample_records(
     warmup: int,
     seed: int | None,
 ) -> Floats:
-    """Draw logit phi and log lambda given copies that are taken for records, and the log density.
+    """Draw the population's parameters given copies taken for records, and the log density.
 
     Parameters
     ----------
-    copies : Copies
+    population : {"beta", "logit_normal"}
+    records : ndarray
+        All copies' records, between 0 and 1.
     prior : tuple of four floats
-        As for `BetaPosterior`.
+        As for `CopiesPosterior`.
     draws, chains, warmup : int
     seed : int or None
 
@@ -223,17 +254,20 @@ def sample_records(
     -------
     ndarray, shape (chains, draws, 3)
     """
-    sums, n = (float(copies.t1.sum()), float(copies.t2.sum())), int(copies.within.sum())
-    start, made, kept = np.mean(moments_of(copies), axis=0), np.array(prior), []
+    kind, start_of = _POPULATIONS[population]
+    t1, t2, n = np.log(records), np.log1p(-records), records.size
+    sums = populations.sums_of(kind, t1, t2, n)
+    near, made, kept = moments_of(copies_of([records], (0.0, 1.0))), np.array(prior), []
+    start = start_of(*near[0])
     for child in np.random.SeedSequence(seed).spawn(chains):
         rng = np.random.Generator(np.random.SFC64(child))
         eta = start + 0.1 * rng.standard_normal(2)
-        tuned = kernels.eta_sweeps(n, sums, eta, made, warmup, rng)
-        kept.append(kernels.eta_draws(n, sums, eta, made, tuned, draws, rng))
+        tuned = kernels.eta_sweeps(kind, n, sums, eta, made, warmup, rng)
+        kept.append(kernels.eta_draws(kind, n, sums, eta, made, tuned, draws, rng))
     return np.stack(kept)
 
 
-def copies_of(outputs: Sequence[Floats], bounds: tuple[float, float]) -> kernels.Copies:
+def copies_of(outputs: Sequence[Floats], bounds: tuple[float, float]) -> clipped.Copies:
     """Return sufficient statistics of copies between their bounds.
 
     A record nearer to an end than floating-point numbers tell apart was rounded to the last of
@@ -253,10 +287,10 @@ def copies_of(outputs: Sequence[Floats], bounds: tuple[float, float]) -> kernels
         rows.append((*logs, within.sum(), at_low.sum(), at_high.sum()))
     t1, t2, inside, first_end, last_end = np.array(rows, dtype=np.float64).T.copy()
     ends = math.log(near_low), math.log(near_high)
-    return kernels.Copies(t1, t2, inside, first_end, last_end, *ends)
+    return clipped.Copies(t1, t2, inside, first_end, last_end, *ends)
 
 
-def moments_of(copies: kernels.Copies) -> list[tuple[float, float]]:
+def moments_of(copies: clipped.Copies) -> list[tuple[float, float]]:
     """Return logit phi and log lambda near each copy's likeliest, from its mean logarithms.
 
     exp(mean log y) and exp(mean log(1 - y)) are phi and 1 - phi less about 1 / (2 lambda) each.

@@ -64,6 +64,15 @@ class Noisy(NamedTuple):
             return self.scale**2
         return max(0.5 * math.sinh(min(0.5 / self.scale, 250.0)) ** -2, 1e-2)
 
+    def noise(self, rng: np.random.Generator, copies: int) -> Floats:
+        """Draw noise of its law, shape (copies, ...), rounded to whole numbers if Gaussian."""
+        shape = (copies, *self.counts.shape)
+        if self.gaussian:
+            return np.asarray(np.rint(rng.normal(0.0, self.scale, shape)))
+        chance = -np.expm1(-1 / self.scale)
+        both = rng.geometric(chance, (2, *shape))
+        return np.asarray(both[0] - both[1], dtype=np.float64)
+
 
 class Mode(NamedTuple):
     """A fitted latent class model.

@@ -11,8 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from bayesdp.core.table_choice import Chosen
 from bayesdp.engines.latent_classes import Mode, Noisy, fitted_mode
 from bayesdp.engines.raked_tables import Raked, Raking, raked, raking_of
+from bayesdp.engines.table_choices import (
+    draw_masses,
+    gaps_of,
+    log_choice,
+    offers_of,
+    resampled,
+)
 from bayesdp.errors import EngineFailed
 from bayesdp.kernels.table.records import draw_spread, sweep
 from bayesdp.kernels.table.state import CHUNK, Layout, State
@@ -51,6 +59,8 @@ class Problem:
     pool : mapping of int to ndarray of int
         The pool of each level, from 0, neighbours together, of the columns whose levels are pooled:
         a marginal of such a column alone counts its levels, any other their pools.
+    chosen : sequence of Chosen
+        Choices of marginals on confidential counts, whose law is part of the likelihood.
     """
 
     levels: tuple[int, ...]
@@ -60,6 +70,7 @@ class Problem:
     classes: int
     rake: bool = False
     pool: dict[int, Integers] = field(default_factory=dict)
+    chosen: Sequence[Chosen] = ()
 
     def pools_of(self, column: int) -> Integers:
         """The pool of each of a column's levels: itself, where none are pooled."""
@@ -145,6 +156,8 @@ class Tables(NamedTuple):
         Share of batches that were accepted.
     off : ndarray, shape (chains, tables)
         How far each table's raking is from its end (`Raked.off`); 0 where none is raked.
+    effective : ndarray, shape (chains,)
+        Effective number of each chain's raked tables, as weighed by choices' law.
     """
 
     records: NDArray[np.uint16]
@@ -156,6 +169,7 @@ class Tables(NamedTuple):
     misfit: Floats
     acceptance: Floats
     off: Floats
+    effective: Floats
 
 
 ABSENT = np.iinfo(np.uint16).max
@@ -209,15 +223,15 @@ def sample(
         halting = Halting(step)
         given = (raking, warmup, draws, thin, kept, halting)
         run = in_threads(lambda seed: _chain(problem, layout, seed, *given), children, halting)
-    longest = max(len(table.records) for each, _ in run for table in each)
+    longest = max(len(table.records) for each, *_ in run for table in each)
     shape = (chains, len(kept), longest, len(problem.levels))
     records = np.full(shape, ABSENT, dtype=np.uint16)
-    for c, (each, _) in enumerate(run):
+    for c, (each, *_) in enumerate(run):
         for t, table in enumerate(each):
             records[c, t, : len(table.records)] = table.records
-    parts = [np.stack(each) for each in zip(*(parts for _, parts in run), strict=True)]
-    off = np.array([[table.off for table in each] for each, _ in run])
-    return Tables(records, *[*parts, off])
+    parts = [np.stack(each) for each in zip(*(parts for _, parts, _ in run), strict=True)]
+    off = np.array([[table.off for table in each] for each, *_ in run])
+    return Tables(records, *[*parts, off, np.array([number for *_, number in run])])
 
 
 def cells_of(records: NDArray[Any], levels: Sequence[int], columns: Sequence[int]) -> Floats:
@@ -256,8 +270,8 @@ def _chain(
     thin: int,
     kept: set[int],
     step: Step,
-) -> tuple[list[Raked], list[Any]]:
-    """Run one chain."""
+) -> tuple[list[Raked], list[Any], float]:
+    """Run one chain; return its tables, what it told, and the tables' effective number."""
     rng, fresh = np.random.default_rng(seed), np.random.default_rng(seed.spawn(1)[0])
     state = start_of(problem, layout, rng)
     most, moves = _largest_batch(problem, layout), 0
@@ -266,9 +280,10 @@ def _chain(
     ends = _ends([one.counts.size for one in problem.noisy])
     counts = np.concatenate([one.counts.ravel() for one in problem.noisy])
     places, cells = _whole_copies(problem, layout), watched(problem)
-    tables, told = [], []
+    tables, told, weights = [], [], []
     proposed = accepted = 0
     for t in range(1, warmup + draws * thin + 1):
+        draw_masses(problem.chosen, state.offers, rng)
         tried, moved = sweep(layout, state, _BATCHES, most, moves, rng)
         proposed, accepted = proposed + tried, accepted + moved
         draw_spread(layout, state, GRID, rng)
@@ -278,15 +293,23 @@ def _chain(
             continue
         left, n = state.left[places], int(state.n[0])
         level, rate = state.counts.sum(axis=0), accepted / max(proposed, 1)
-        noise = _noise(problem, left, ends)
-        told.append((level, (counts - left)[cells], float(n), state.spread.copy(), *noise, rate))
+        log, square = _noise(problem, left, ends)
+        law = log_choice(problem.chosen, state.offers.gaps)
+        told.append(
+            (level, (counts - left)[cells], float(n), state.spread.copy(), log + law, square, rate)
+        )
         proposed = accepted = 0
         if past // thin in kept:
             table = Raked(state.records[:n].copy(), 0.0, math.inf)
             if raking is not None:
                 table = raked(table.records, raking, fresh)
+            gaps = gaps_of(problem.chosen, problem.pooled(table.records))
+            weights.append(log_choice(problem.chosen, gaps) - law)
             tables.append(table)
-    return tables, [np.array(each) for each in zip(*told, strict=True)]
+    places, effective = resampled(np.array(weights), fresh)
+    if problem.chosen:
+        tables = [tables[k] for k in places]
+    return tables, [np.array(each) for each in zip(*told, strict=True)], effective
 
 
 def _noise(problem: Problem, left: Floats, ends: Integers) -> tuple[float, float]:
@@ -502,6 +525,7 @@ def counted(
         spread,
         np.ones(int(layout.starts[-1])),  # which a sweep computes first
         np.zeros(d),
+        offers_of(problem.chosen, d, gaps_of(problem.chosen, pooled[:n])),
     )
 
 

@@ -31,6 +31,11 @@ Levels of a column of many are pooled for all this, neighbours together, in up t
 as many records: a cell of two such columns would be far smaller than its noise, and all of them are
 not. Within runs, the table is the model's.
 
+Where marginals were chosen on confidential counts, a chain's latent table T was drawn with the law
+L of the choice as a factor of the likelihood, and the raked table T* of it is weighed by
+L(T*) / L(T), so that L stands at the table that is kept: of the chain's tables as many are drawn
+again by these weights, whose effective number is checked (`bayesdp.engines.table_choices`).
+
 The multipliers lambda = (M w - z*) / v are found by L-BFGS on the convex dual,
 
     sum v lambda^2 / 2 + lambda z* + rho sum_i exp(-sum of i's multipliers / rho).
@@ -181,7 +186,7 @@ def raked(records: NDArray[np.uint16], raking: Raking, rng: np.random.Generator)
     records = records[np.lexsort(records.T)]  # like ones side by side, for systematic sampling
     runs, variances = raking.coded(records), raking.variances
     aims = np.concatenate(
-        [raking.pooled(one, one.counts + _noise(one, rng)) for one in raking.noisy]
+        [raking.pooled(one, one.counts + one.noise(rng, 1)[0]) for one in raking.noisy]
     )
     counts, weights = np.empty(aims.size), np.empty(len(records))
     tilt(raking.marginals, runs, np.zeros(aims.size), 0.0, weights, counts)
@@ -206,7 +211,7 @@ def raked(records: NDArray[np.uint16], raking: Raking, rng: np.random.Generator)
     minimize(dual, start, jac=True, method="L-BFGS-B", callback=near_enough, options=options)
     off = math.inf if weights.max() >= math.exp(LARGEST) else _off(slope, variances)
     total = math.floor(weights.sum() + rng.random()) if raking.n is None else raking.n
-    return Raked(records[_systematic(weights, total, rng)], off, rho)
+    return Raked(records[systematic(weights, total, rng)], off, rho)
 
 
 def beside_noise(levels: Sequence[int], noisy: Sequence[Noisy], pool: Pool | None = None) -> float:
@@ -265,17 +270,16 @@ def _rho(counts: Floats, variances: Floats, n: int) -> float:
     return math.exp(optimize.brentq(excess, low, high, xtol=1e-3))
 
 
-def _noise(one: Noisy, rng: np.random.Generator) -> Floats:
-    """Draw noise of a marginal's law, rounded to whole numbers if it is Gaussian."""
-    if one.gaussian:
-        return np.asarray(np.rint(rng.normal(0.0, one.scale, one.counts.shape)))
-    chance = -np.expm1(-1 / one.scale)
-    both = rng.geometric(chance, (2, *one.counts.shape))
-    return np.asarray(both[0] - both[1], dtype=np.float64)
+def systematic(weights: Floats, total: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw `total` places, each as often as its weight says, but for less than one.
 
-
-def _systematic(weights: Floats, total: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw `total` places, each as often as its weight says, but for less than one."""
+    Parameters
+    ----------
+    weights : ndarray, shape (n,)
+        In an order in which neighbours are alike.
+    total : int
+    rng : numpy Generator
+    """
     ends = np.floor(np.cumsum(weights) * (total / weights.sum()) + rng.random()).astype(np.int64)
     ends[-1] = total
     return np.repeat(np.arange(weights.size), np.diff(np.minimum(ends, total), prepend=0))

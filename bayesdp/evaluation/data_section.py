@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.synthesis.base import Synthesizer
 from bayesdp.synthesis.network_tables import NETWORKX, read_network
-from bayesdp.synthesis.table_files import STANDARD_INPUT, is_table
 from bayesdp.synthesis.tables import answers, check_values, group_labels, read_table, repeated
+from bayesdp.table_files import STANDARD_INPUT, is_table
 
 _WAYS = {
     "records": "records: give column, or several columns",
@@ -142,10 +142,11 @@ def _located(source: str, folder: Path) -> str:
 
 
 def _texts(synthesizer: Any, by: str | None) -> list[str]:
-    """List the columns whose listed labels are strings, and are read from a file as such."""
+    """List the columns whose listed labels are strings, or that are ids, and are read as such."""
     labels = dict(getattr(synthesizer, "categories", None) or {})
     for step in getattr(synthesizer, "steps", ()):
         labels |= dict(step.columns)
     if by is not None:
         labels[by] = getattr(synthesizer, "groups", None) or ()
-    return [name for name, given in labels.items() if {type(v) for v in given} == {str}]
+    texts = [name for name, given in labels.items() if {type(v) for v in given} == {str}]
+    return [*texts, *getattr(synthesizer, "written", ())]

@@ -31,6 +31,7 @@ SYNTHESIZERS = Registry(
         "perturbed_histogram": "histogram:PerturbedHistogramSynthesizer",
         "poisson_gamma": "poisson_gamma:PoissonGammaSynthesizer",
         "posterior": "posterior:PosteriorSynthesizer",
+        "quantile": "quantiles:QuantileSynthesizer",
         "sequential_modips": "sequential_modips:SequentialModipsSynthesizer",
         "table": "noisy_table:TableSynthesizer",
         "truncated_statistics": "truncated_statistics:TruncatedStatisticsSynthesizer",

@@ -21,7 +21,8 @@ from bayesdp.inference.gaussian.hierarchical import HierarchicalGaussianModel
 from bayesdp.inference.gaussian.model import GaussianModel
 from bayesdp.inference.graphs.beta_model import NetworkBetaModel
 from bayesdp.inference.graphs.ergm import ERGMModel
-from bayesdp.inference.records.beta import BetaModel
+from bayesdp.inference.records.copies import CensoredCopiesModel
+from bayesdp.inference.records.quantile import QuantileModel
 from bayesdp.inference.regression.linear import LinearRegressionModel
 from bayesdp.inference.regression.logistic import LogisticRegressionModel
 from bayesdp.inference.table.model import TableModel
@@ -99,12 +100,28 @@ def _mean_and_sd(model: GaussianModel, data: Any, by: Any, release: Any, posteri
 
 
 @truth.register
-def _spread(model: BetaModel, data: Any, by: Any, release: Any, posterior: Any) -> Numbers:
+def _spread(
+    model: CensoredCopiesModel, data: Any, by: Any, release: Any, posterior: Any
+) -> Numbers:
     records = np.asarray(data, dtype=np.float64)
     return {
         "mean": np.asarray(np.mean(records)),
         "sd": np.asarray(np.std(records, ddof=1)),
         "quantile": np.quantile(records, model.quantiles),
+    }
+
+
+@truth.register
+def _quantiles(model: QuantileModel, data: Any, by: Any, release: Any, posterior: Any) -> Numbers:
+    groups = [np.asarray(each, np.float64) for each in _groups(data, by, release)]
+    found = {"quantile": _by_group([np.quantile(each, model.quantiles) for each in groups])}
+    if model.population == "lognormal":
+        if any(np.any(each <= 0) for each in groups):
+            return found
+        groups = [np.log(each) for each in groups]
+    return found | {
+        "location": _by_group([np.mean(each) for each in groups]),
+        "scale": _by_group([np.std(each, ddof=1) for each in groups]),
     }
 
 

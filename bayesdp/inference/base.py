@@ -121,6 +121,9 @@ class Model:
       group's outputs at draws of the parameters, by name, shape (draws, ...) each;
     - `from_prior(run, rng)` for `bdp.prior_predictive`: `run.draws` draws of the variables of a
       fit from their prior, by name, shape (draws, groups, ...), or (draws, ...) without groups;
+    - `given_population(release, idata)` for `bdp.evaluate.variance_parts`: each proportion's or
+      rate's moments, its latent count summed out, at draws of the population's parameters;
+    - `means`, the variables that `bdp.evaluate.poststratify` averages over groups;
     - `predicted(release, part)` for `bdp.posterior_predictive`: a function of one draw of the
       parameters, by name, and a generator, which returns a new statistic for the mechanism,
 
@@ -149,6 +152,8 @@ class Model:
     """The dimension of `pointwise`, where a group has parts that are independent given it."""
     derived: ClassVar[frozenset[str]] = frozenset()
     """Variables that are functions of the others, which the verdict leaves out."""
+    means: ClassVar[frozenset[str]] = frozenset()
+    """Variables of each group or area whose mean over a population's members is its own."""
     apart: ClassVar[frozenset[str]] = frozenset()
     """Draws of the engine that aren't among the posterior's variables."""
 

@@ -19,11 +19,13 @@ MODELS = Registry(
         "hierarchical_binomial": "counts.hierarchical_binomial:HierarchicalBinomialModel",
         "hierarchical_gaussian": "gaussian.hierarchical:HierarchicalGaussianModel",
         "linear_regression": "regression.linear:LinearRegressionModel",
+        "logit_normal": "records.logit_normal:LogitNormalModel",
         "log_linear": "log_linear.model:LogLinearModel",
         "logistic_regression": "regression.logistic:LogisticRegressionModel",
         "multinomial": "counts.multinomial:MultinomialModel",
         "poisson": "counts.poisson:PoissonModel",
         "pymc": "own:PyMCModel",
+        "quantile": "records.quantile:QuantileModel",
         "table": "table.model:TableModel",
     },
 )
@@ -72,6 +74,12 @@ def instead(mechanism: Any) -> str:
     """The end of an error's sentence: which models read the release, or what to do."""
     names = [f"bdp.models.{name}" for name in models_of(mechanism)]
     if not names:
+        from bayesdp.core.views import IntractableView
+
+        views = getattr(mechanism, "views", ())
+        whys = [view.why for view in views if isinstance(view, IntractableView)]
+        if whys:
+            return f"no model here has its law: {whys[0]}"
         return (
             "no model here has its law; analyse each copy as data and combine the results with "
             "bdp.combine, or see bdp.observe"

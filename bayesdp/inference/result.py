@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -109,8 +109,12 @@ def _about(drawn: Draws, *releases: Release) -> dict[str, str]:
 
 
 def group_coordinate(release: Release) -> list[Any]:
-    """Return group labels as one type, since netCDF has no mixed columns."""
-    labels = release.groups
+    """Return a release's group labels as a coordinate."""
+    return coordinate_of(release.groups)
+
+
+def coordinate_of(labels: Sequence[Any]) -> list[Any]:
+    """Return labels as one type, since netCDF has no mixed columns."""
     if len({type(label) for label in labels}) == 1 and not isinstance(labels[0], bool):
         return list(labels)
     return [str(label) for label in labels]

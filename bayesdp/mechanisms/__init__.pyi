@@ -41,3 +41,4 @@ from .regression.perturbed_coefficients import (
 )
 from .selection.exponential import ExponentialMechanism as ExponentialMechanism
 from .selection.permute_and_flip import PermuteAndFlipMechanism as PermuteAndFlipMechanism
+from .selection.quantiles import QuantileMechanism as QuantileMechanism

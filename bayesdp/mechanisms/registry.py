@@ -16,6 +16,7 @@ _ROWS = {
     "perturbed_histogram": "counts.histogram:PerturbedHistogramMechanism",
     "exponential": "selection.exponential:ExponentialMechanism",
     "permute_and_flip": "selection.permute_and_flip:PermuteAndFlipMechanism",
+    "quantiles": "selection.quantiles:QuantileMechanism",
     "randomized_response": "counts.randomized_response:RandomizedResponseMechanism",
     "conjugate": "conjugate.release:ConjugateMechanism",
     "dirichlet_multinomial": "counts.dirichlet_multinomial:DirichletMultinomialMechanism",

@@ -53,14 +53,9 @@ class NoisyTable:
 
 def read_frames(frames: Any) -> dict[str, pd.DataFrame]:
     """Read tables by name, from a mapping, a sequence or a folder of CSV and Parquet files."""
-    import pandas as pd
-
     given = frames
     if isinstance(frames, str | Path):
-        read: dict[str, Callable[..., Any]] = {".csv": pd.read_csv, ".parquet": pd.read_parquet}
-        folder = check_path("frames", frames)
-        files = sorted(folder.iterdir()) if folder.is_dir() else []
-        frames = {file.name: read[file.suffix](file) for file in files if file.suffix in read}
+        frames = frames_in(frames)
     elif isinstance(frames, Sequence):
         frames = {f"frames[{k}]": frame for k, frame in enumerate(frames)}
     if not isinstance(frames, Mapping) or not frames:
@@ -72,6 +67,16 @@ def read_frames(frames: Any) -> dict[str, pd.DataFrame]:
     if len(made) < len(frames):
         raise InvalidInput("frames has two tables of one name; name each otherwise")
     return made
+
+
+def frames_in(folder: str | Path) -> dict[str, pd.DataFrame]:
+    """Read a folder's CSV and Parquet files, by their names, in order; none if it is no folder."""
+    import pandas as pd
+
+    read: dict[str, Callable[..., Any]] = {".csv": pd.read_csv, ".parquet": pd.read_parquet}
+    folder = check_path("frames", folder)
+    files = sorted(folder.iterdir()) if folder.is_dir() else []
+    return {file.name: read[file.suffix](file) for file in files if file.suffix in read}
 
 
 def check_frame(name: str, frame: Any) -> pd.DataFrame:

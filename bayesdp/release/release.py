@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 class Release:
     """Released outputs and how they were made; nothing confidential.
 
-    Make one with a synthesizer, `Release.of`, `Release.of_groups` or `Release.load`.
+    Make one with a synthesizer, `Release.of`, `Release.of_copies`, `Release.of_groups` or
+    `Release.load`.
 
     Attributes
     ----------
@@ -147,6 +148,63 @@ class Release:
             origin=origin,
             reproducible=is_reproducible(),
         )
+
+    @classmethod
+    def of_copies(
+        cls,
+        frames: Any,
+        mechanism: Mechanism | Mapping[Any, Mechanism],
+        *,
+        column: str | None = None,
+        by: str | None = None,
+        delta: float = 0.0,
+    ) -> Release:
+        """Make a release from copies of synthetic records that another program published.
+
+        What is wanted of the program is its law: that each copy was drawn as the mechanism says,
+        with these public parameters. Where mechanisms here have that law, models read the copies.
+
+        Parameters
+        ----------
+        frames : DataFrame, Series, array_like, sequence of these, or path
+            The copies, one or several: a table with a row for each synthetic record, or its one
+            column; or a folder with a .csv or .parquet file for each. The rows' order says nothing.
+        mechanism : Mechanism, or mapping of Mechanism
+            How each copy was drawn; or each group's, by its label, where they differ.
+        column : str, optional
+            The column of the records, where a record is one number or label and tables have more
+            columns. Where it has several, their names are the mechanism's.
+        by : str, optional
+            The column of the groups' labels, if each group was released on its own.
+        delta : float
+            The delta, in [0, 1), at which the guarantee is stated.
+
+        Returns
+        -------
+        Release
+            With origin "elsewhere": that the copies were drawn as the mechanism says is an
+            assumption of its guarantee.
+
+        Raises
+        ------
+        InvalidInput
+            If the mechanism releases no synthetic records, can't have released these, or a copy
+            lacks a column or a group.
+
+        Examples
+        --------
+        >>> import bayesdp as bdp
+        >>> import pandas as pd
+        >>> made = bdp.mechanisms.BetaBinomialMechanism(n=6, size=5, prior=(2.0, 2.0))
+        >>> copies = [pd.DataFrame({"ill": ones}) for ones in ([0, 1, 1, 0, 0], [1, 1, 0, 1, 0])]
+        >>> release = bdp.Release.of_copies(copies, made)
+        >>> release.outputs, release.variable
+        ((2, 3), 'ill')
+        """
+        from bayesdp.release.copies import parts_of
+
+        variable, parts = parts_of(frames, mechanism, column, by)
+        return cls.of_groups(parts, by=by, variable=variable, delta=delta)
 
     @classmethod
     def from_noisy_tables(

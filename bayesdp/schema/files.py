@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import datetime as dt
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from bayesdp.checks import check_path
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.headers import head_of, is_name, separator_of
-from bayesdp.optional import needed
 from bayesdp.schema.column import Column
+from bayesdp.table_files import names_in
 
 
 def text_of(unit: Any, columns: Mapping[str, Column], zeros: Sequence[Mapping[str, Any]]) -> str:
@@ -102,97 +99,3 @@ _INTRODUCTION = """\
 
 unit = "record"                        # or { person = "id", most = 3 }
 """
-
-
-def names_in(path: str | Path) -> list[str]:
-    """Names of a file's columns, from a text's or a sheet's first line or a file's header alone.
-
-    Raises
-    ------
-    InvalidInput
-        If the file can't be read, is of another kind, or its first line is no header.
-    MissingDependency
-        If the package that reads such files isn't installed.
-    """
-    file = check_path("columns", path)
-    kind = file.suffix.lower()
-    if not file.is_file() or kind not in _NAMES:
-        *most, last = _NAMES
-        raise InvalidInput(
-            f"{quoted(file)} isn't a {', '.join(most)} or {last} file that exists; of another, "
-            "give the columns' names"
-        )
-    try:
-        return _NAMES[kind](file)
-    except (InvalidInput, ImportError):
-        raise
-    except Exception:  # of several packages, whose messages may show records
-        raise InvalidInput(f"{quoted(file)} can't be read as a {kind} file") from None
-
-
-def _csv_names(file: Path) -> list[str]:
-    line = head_of(file)
-    separator = separator_of(str(file), line)
-    try:
-        lines = [line.decode("utf-8-sig")]
-        names = next(csv.reader(lines, strict=True, delimiter=separator), [])
-    except csv.Error:
-        names = []
-    if not names or len(set(names)) < len(names) or not all(map(is_name, names)):
-        raise InvalidInput(
-            f"{quoted(file)} has no line of names first: texts in UTF-8 with commas, semicolons or "
-            "tabs between them, "
-            "all different, none empty, a number or a date; write such a line, or give the names"
-        )
-    return names
-
-
-def _parquet_names(file: Path) -> list[str]:
-    import pyarrow.parquet
-
-    names = pyarrow.parquet.read_schema(file).names
-    return [name for name in names if not name.startswith("__index_level_")]
-
-
-def _excel_names(file: Path) -> list[str]:
-    """The first row of the first sheet."""
-    import pandas as pd
-
-    needed("openpyxl", "an .xlsx file", "files")
-    header = pd.read_excel(file, header=None, nrows=1)
-    names = [] if header.empty else header.iloc[0].tolist()
-    if not names or len(set(names)) < len(names) or not all(map(_is_text_name, names)):
-        raise InvalidInput(
-            f"{quoted(file)} has no row of names first: texts, all different, none empty, a number "
-            "or a date; write such a row, or give the names"
-        )
-    return names
-
-
-def _is_text_name(given: object) -> bool:
-    return isinstance(given, str) and is_name(given)
-
-
-def _stata_names(file: Path) -> list[str]:
-    import pandas as pd
-
-    with pd.read_stata(file, iterator=True) as reader:
-        return list(reader.variable_labels())
-
-
-def _spss_names(file: Path) -> list[str]:
-    needed("pyreadstat", "an .sav file", "files")
-    import pyreadstat
-
-    return list(pyreadstat.read_sav(str(file), metadataonly=True)[1].column_names)
-
-
-_NAMES: Mapping[str, Callable[[Path], list[str]]] = {
-    ".csv": _csv_names,
-    ".tsv": _csv_names,
-    ".parquet": _parquet_names,
-    ".xlsx": _excel_names,
-    ".dta": _stata_names,
-    ".sav": _spss_names,
-}
-"""Readers of names, by the suffixes of files."""

@@ -23,6 +23,33 @@ the pairs are, of which it needs two. The marginals with the largest gains are c
 ones those with the largest D. Large marginals, which can't be measured well, gain least. To weigh
 what is missed against the noise of measuring it is the idea of AIM (McKenna, Mullins, Sheldon and
 Miklau 2022), whose score is of the data, so that its choice must be private.
+
+Figures
+-------
+The mean total variation between data and posterior mean (of `TableModel(rake=False)`), of all pairs
+and of the related ones (the strongest fifth, or within groups), at delta 1e-6, one seed, with a
+pilot of 0.8, the second round chosen by released counts:
+
+=========================  =======  =========  =========  ============  ============
+table                      epsilon  all, one   all, two   related, one  related, two
+=========================  =======  =========  =========  ============  ============
+fair: 36 pairs, 6 chosen   0.3      .068       .063       .091          .071
+fair                       1        .029       .030       .037          .031
+fair                       3        .013       .013       .015          .014
+adult: 91 pairs, 20        1        .079       .081       .128          .127
+adult                      3        .045       .048       .077          .077
+groups: 276 pairs, 24      1        .044       .045       .075          .050
+groups                     3        .022       .022       .031          .020
+=========================  =======  =========  =========  ============  ============
+
+They are statsmodels' fair; 10,000 records of adult, whose large pairs (age by hours) neither
+measures well; and 4,000 records of 24 columns in groups of three related ones. With a pilot of 0.5
+related pairs gain more and all lose: .016 and .026 in the last row.
+
+By the exponential mechanism (``choosing="exponential"``), in a run of short chains, all and related
+pairs had .088 and .076, .078 and .045, .071 and .039 for fair (epsilon .3, 1, 3) against .063 and
+.071, .028 and .027, .012 and .012 by released counts; and for groups alike to the above, at 1, .082
+and .029 against .052 and .054.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from typing import Any
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.networks.network import Network
 from bayesdp.optional import needed
-from bayesdp.synthesis.table_files import is_table
 from bayesdp.synthesis.tables import as_written, read_table
+from bayesdp.table_files import is_table
 
 NETWORKX = "networkx:"
 _SUFFIX = "_graph"

@@ -12,12 +12,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta, check_share, keep
+from bayesdp.checks import check_at_least_one, check_delta, check_one_of, check_share, keep
 from bayesdp.core.fields import declared
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.counts.marginals import check_marginals, counted_codes
-from bayesdp.mechanisms.counts.noisy_table import NoisyTableMechanism, Pools, pool_of
+from bayesdp.mechanisms.counts.noisy_table import NoisyTableMechanism
+from bayesdp.mechanisms.counts.table_rounds import Pools, pool_of
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
@@ -36,6 +37,7 @@ from bayesdp.synthesis.marginal_choice import candidates, chosen_marginals, devi
 from bayesdp.synthesis.parameters import by_value
 from bayesdp.synthesis.publish import pay_then_draw
 from bayesdp.synthesis.scan import Scan
+from bayesdp.synthesis.tally import typed
 from bayesdp.synthesis.workload import Marginals, check_cells, marginals_of, size_of
 
 
@@ -80,10 +82,17 @@ class TableSynthesizer(RecordSynthesizer):
     chosen : int, optional
         Number of marginals of a second round, which are chosen among the first round's pairs, and
         triples of these, by its released counts. Default: there is one round.
-    pilot : float
+    choosing : {"released", "exponential"}
+        Whether a second round's marginals are chosen by released counts, or by the exponential
+        mechanism on the confidential ones (`bayesdp.mechanisms.counts.table_choice`), whose exact
+        law is then part of the posterior: the first round counts each column alone, and candidates
+        are the workload's marginals of two or more columns, but for those with too many cells.
+    pilot : float, optional
         Share of the budget that the first round takes where there are two, in (0, 1): of rho with
         Gaussian noise, of epsilon with Laplace noise. It is of what the schema's private cut points
-        leave.
+        leave. Default: 0.8, or 0.2 where the exponential mechanism chooses.
+    choice_share : float
+        Share of the same that the exponential mechanism takes, in (0, 1), where it chooses.
     pools : mapping of str to sequence of int, optional
         Columns whose cells are pooled, neighbours together, wherever they are counted with others:
         the first cell of each pool. Chosen without the data, or by an earlier release of them.
@@ -111,30 +120,14 @@ class TableSynthesizer(RecordSynthesizer):
     records, where a grid of equal width has many cells of noise: let its cells widen there. In 24
     surveys of 3,000 records at epsilon 1, slopes of a log-normal income, on a grid of 100 cells of
     equal width to 25 times the median, came to 1.2 times the truth with eight private intervals,
-    and 95% intervals had it in 86% of cases; with eight of equal width, to .7 times and in 47%.
-
+    and 95% intervals had it in 86% of cases; with eight of equal width, by latent tables, to .7
+    times and in 47%. There a linear regression has moments of the released counts
+    (`bayesdp.inference.table.moments`), whose intervals cover.
 
     A second round serves strong relations between columns of few cells, at the others' cost. Where
-    all pairs matter alike one round is about as good or better, and is the default. The mean total
-    variation between data and posterior mean (of `TableModel(rake=False)`), of all pairs and of the
-    related ones (the strongest fifth, or within groups), at delta 1e-6, one seed, with a pilot of
-    0.8:
-
-    =========================  =======  =========  =========  ============  ============
-    table                      epsilon  all, one   all, two   related, one  related, two
-    =========================  =======  =========  =========  ============  ============
-    fair: 36 pairs, 6 chosen   0.3      .068       .063       .091          .071
-    fair                       1        .029       .030       .037          .031
-    fair                       3        .013       .013       .015          .014
-    adult: 91 pairs, 20        1        .079       .081       .128          .127
-    adult                      3        .045       .048       .077          .077
-    groups: 276 pairs, 24      1        .044       .045       .075          .050
-    groups                     3        .022       .022       .031          .020
-    =========================  =======  =========  =========  ============  ============
-
-    They are statsmodels' fair; 10,000 records of adult, whose large pairs (age by hours) neither
-    measures well; and 4,000 records of 24 columns in groups of three related ones. With a pilot of
-    0.5 related pairs gain more and all lose: .016 and .026 in the last row.
+    all pairs matter alike one round is about as good or better, and is the default. The exponential
+    mechanism leaves all pairs that it doesn't choose to the model, and pays where few are related
+    among many. `bayesdp.synthesis.marginal_choice` has figures.
 
     Examples
     --------
@@ -166,7 +159,9 @@ class TableSynthesizer(RecordSynthesizer):
     marginals: Sequence[Sequence[str]] | None = None
     most_cells: int = declared(check_at_least_one, default=10_000)
     chosen: int | None = declared(check_at_least_one, optional=True, default=None)
-    pilot: float = declared(check_share, default=0.8)
+    choosing: str = "released"
+    pilot: float = declared(check_share, optional=True, default=None)
+    choice_share: float = declared(check_share, default=0.1)
     pools: Mapping[str, Sequence[int]] | None = None
     copies: int = declared(check_at_least_one, default=1)
     neighbours: str = "add_remove"
@@ -186,6 +181,9 @@ class TableSynthesizer(RecordSynthesizer):
         super().__post_init__()
         if self.noise is None:
             keep(self, noise="gaussian" if self.delta else "laplace")
+        check_one_of("choosing", self.choosing, ("released", "exponential"))
+        if self.pilot is None:
+            keep(self, pilot=0.2 if self._confidential else 0.8)
         self._check_rounds()
         self.mechanism(1 if self.public_n else None, self.epsilon)  # whose checks are these
 
@@ -207,7 +205,17 @@ class TableSynthesizer(RecordSynthesizer):
                 "number of synthetic tables"
             )
         if self.chosen is None:
+            if self._confidential:
+                raise InvalidInput(
+                    "choosing is 'exponential', but chosen is None; give the number of marginals "
+                    "that are to be chosen"
+                )
             return
+        if self._confidential and self.pilot + self.choice_share >= 1:
+            raise InvalidInput(
+                f"pilot is {self.pilot} and choice_share {self.choice_share}; they must leave a "
+                "share of the budget for what is chosen, below 1 together"
+            )
         if (most := len(self._candidates)) < self.chosen:
             raise InvalidInput(
                 f"chosen is {self.chosen}; there are {most} marginals to choose from, pairs of the "
@@ -223,8 +231,16 @@ class TableSynthesizer(RecordSynthesizer):
     @property
     def columns(self) -> list[str]:
         """Names of the columns that `release` takes."""
+        return [*self._schema.columns, *self.written]
+
+    @property
+    def written(self) -> list[str]:
+        """Names of the columns that are read from a file as they are written: persons' ids.
+
+        Read as numbers where all are, "01" and "1" would be one person or two as others' ids are.
+        """
         unit = self._schema.unit
-        return [*self._schema.columns, *([unit.person] if isinstance(unit, Person) else [])]
+        return [unit.person] if isinstance(unit, Person) else []
 
     @property
     def categories(self) -> dict[str, tuple[Any, ...]]:
@@ -250,11 +266,22 @@ class TableSynthesizer(RecordSynthesizer):
 
         A column whose cut points are chosen privately is counted by itself before.
         """
-        if self.marginals is not None:
-            made = check_marginals(self.marginals, self._schema.columns)
-        else:
-            made = marginals_of(self.workload, list(self._schema.columns))
+        made = self._asked
+        if self._confidential:
+            made = tuple((name,) for name in self._schema.columns)
         return tuple(part for part in made if part not in self._grids)
+
+    @property
+    def _confidential(self) -> bool:
+        """True if a second round's marginals are chosen on confidential counts."""
+        return self.choosing == "exponential"
+
+    @property
+    def _asked(self) -> Marginals:
+        """Columns of each marginal that was asked for."""
+        if self.marginals is not None:
+            return check_marginals(self.marginals, self._schema.columns)
+        return marginals_of(self.workload, list(self._schema.columns))
 
     @property
     def _private(self) -> Mapping[str, PrivateBins]:
@@ -284,6 +311,9 @@ class TableSynthesizer(RecordSynthesizer):
 
     @property
     def _candidates(self) -> Marginals:
+        if self._confidential:
+            sizes = {part: size_of(part, self._sizes) for part in self._asked if len(part) > 1}
+            return tuple(part for part, size in sizes.items() if size <= self.most_cells)
         return candidates(self.measured, self._sizes, self.most_cells)
 
     def release(
@@ -300,7 +330,10 @@ class TableSynthesizer(RecordSynthesizer):
         ----------
         data : DataFrame, iterator of DataFrames, or Scan
             The confidential records. A later round reads them again, so that an iterator, which can
-            be read once, won't do.
+            be read once, won't do. Where the unit is a person, the first records of each are
+            counted over all batches in their order, and the column of ids is read with the others,
+            ``bdp.scan(files, synthesizer.columns)``: of CSV files as texts (`Schema.limited`).
+            Dask's partitions are then counted here, one after another, in place of by its workers.
         by : None
             There are no groups.
         variable : str, optional
@@ -338,12 +371,16 @@ class TableSynthesizer(RecordSynthesizer):
         sweep()
 
         def draw() -> dict[None, tuple[NoisyTableMechanism, list[Any]]]:
-            made, output = planned, first.draw(counts, 1)[0]
+            made, output, seen = planned, first.draw(counts, 1)[0], [counts]
             for place in range(len(first.rounds), len(planned.rounds)):
-                made = self._decided(made, output, place)
-                part = _rounds(made, slice(place, place + 1))
-                again = self._counted_again(data, part, tally.n)
-                output = np.concatenate([output, part.draw(again, 1)[0]])
+                made, last = self._decided(made, output, place), place == len(planned.rounds) - 1
+                part = _rounds(made.wide if last else made, slice(place, place + 1))
+                seen.append(self._counted_again(data, part, tally.n))
+                if last and made.choice:
+                    made = made.choose(output, np.concatenate(seen))
+                    part = _rounds(made, slice(place, None))
+                    seen[-1] = made.of_rounds(np.concatenate(seen))[output.size :]
+                output = np.concatenate([output, part.draw(seen[-1], 1)[0]])
             return {None: (made, [output.tolist()])}
 
         return pay_then_draw(
@@ -375,6 +412,11 @@ class TableSynthesizer(RecordSynthesizer):
         """
         if self.chosen is None:
             raise InvalidInput("chosen is None, so that there is no second round to choose")
+        if self._confidential:
+            raise InvalidInput(
+                "choosing is 'exponential', whose choice isn't a function of released counts; take "
+                "choosing='released', or read the last round in the release's mechanism"
+            )
         made, counts = self.mechanism(1 if self.public_n else None, self.epsilon), released
         for place in range(1, len(made.rounds)):
             made = self._decided(made, counts, place)
@@ -386,13 +428,13 @@ class TableSynthesizer(RecordSynthesizer):
     ) -> NoisyTableMechanism:
         """The mechanism with what earlier rounds' counts decide about the round at a place."""
         grids, counts = len(self._grids), np.asarray(released)
-        if place == grids:
+        if place == grids > 0:
             ends = [part.stop for part in mechanism.slices[:grids]]
             _rounds(mechanism, slice(grids)).check_statistic(counts[: ends[-1]])
             parts = zip(np.split(counts, ends), mechanism.rounds, strict=False)
             given = [(part, deviation(mechanism.noise, one.scale)) for part, one in parts]
             return dataclasses.replace(mechanism, pools=self._pooled(given))
-        if self.chosen is not None and place == grids + 1:
+        if self.chosen is not None and place == grids + 1 and not self._confidential:
             last = dataclasses.replace(
                 mechanism.rounds[-1], marginals=self._chosen(mechanism, counts)
             )
@@ -444,6 +486,7 @@ class TableSynthesizer(RecordSynthesizer):
             marginals=part.marginals,
             workload=None,
             chosen=None,
+            choosing="released",
             pools={one.column: one.firsts for one in part.pools},
         )
         tally = other.tallies(data)[None]
@@ -453,13 +496,11 @@ class TableSynthesizer(RecordSynthesizer):
 
     def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Counted]:
         """Count all records, those of a person up to the limit."""
-        unit = self._schema.unit
-        if isinstance(unit, Person):
-            if isinstance(data, Scan | Iterator):
-                raise InvalidInput(
-                    f"data is read in batches, but the unit is a person, {quoted(unit.person)}, "
-                    "whose records may be in several; give all records at once, as a DataFrame"
-                )
+        if self.written:
+            self.check_by(data, by)
+            if isinstance(data, Scan):  # in order, as of each person the first records count
+                types = dict.fromkeys(self.written, "string")
+                data = iter(typed(data.typed(types), self.axes))
             data = self._schema.limited(data)
         return super().tallies(data, by, name)
 
@@ -507,9 +548,17 @@ class TableSynthesizer(RecordSynthesizer):
         rounds: list[Marginals] = [(part,) for part in self._grids]
         shares = [bins.share for bins in self._private.values()]
         rest = 1 - math.fsum(shares)
+        choice = None
         if self.chosen is not None:
-            rounds += [self.measured, self._candidates[: self.chosen]]
-            shares += [rest * self.pilot, rest * (1 - self.pilot)]
+            spent = self.choice_share if self._confidential else 0.0
+            if self.measured:
+                rounds.append(self.measured)
+                shares.append(rest * self.pilot)
+            rounds.append(self._candidates[: self.chosen])
+            shares.append(rest * (1 - self.pilot - spent))
+            if self._confidential:
+                choice = {"candidates": self._candidates, "rate": 1.0}
+                shares.append(rest * spent)
         elif self.measured:
             rounds.append(self.measured)
             shares.append(rest)
@@ -526,6 +575,7 @@ class TableSynthesizer(RecordSynthesizer):
             neighbours=check_neighbours(self.neighbours),
             n=known,
             pools=given or self._pooled(),
+            choice=choice,
         )
 
     @property
@@ -536,5 +586,5 @@ class TableSynthesizer(RecordSynthesizer):
 
 
 def _rounds(mechanism: NoisyTableMechanism, part: slice) -> NoisyTableMechanism:
-    """The mechanism of some of the rounds."""
-    return dataclasses.replace(mechanism, rounds=mechanism.rounds[part])
+    """The mechanism of some of the rounds, of which none is chosen on confidential counts."""
+    return dataclasses.replace(mechanism, rounds=mechanism.rounds[part], choice=None)

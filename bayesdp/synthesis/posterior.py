@@ -100,6 +100,19 @@ class PosteriorSynthesizer(Synthesizer):
     InvalidInput
         If an argument is out of its range. What `censor` refuses is refused at the release.
 
+    Notes
+    -----
+    No model here reads the copies, and engine="grid" changes nothing about that. Their law is
+
+        integral of p(copy | theta) prior(theta) exp(S(x, theta)) / Z(x) d theta,
+
+    and even the exchange algorithm, by which Z(x) cancels, evaluates the score S and draws theta at
+    other records x. Both are functions of the PyMC model, Python code that a release doesn't hold
+    and couldn't be trusted with. An analyst has `bdp.combine`, with its caveat that clipping moves
+    copies away from the records. Where an exact posterior is wanted, choose a mechanism that says
+    its law: for records in (0, 1) `CensoredBetaSynthesizer`, whose copies `BetaModel` and
+    `LogitNormalModel` read; else modips or conjugate copies of a family.
+
     Examples
     --------
     >>> import bayesdp as bdp, numpy as np, pymc as pm

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.headers import head_of, separator_of
+from bayesdp.table_files import batches_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 T = TypeVar("T")
-_FORMATS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
 _TOGETHER = 16  # partial sums that one task of Dask adds up
 
 
@@ -265,18 +265,19 @@ def _files(source: Any) -> tuple[str, list[str]]:
     paths: list[Path] = []
     for path in map(Path, given):
         if path.is_dir():
-            paths += sorted(p for p in path.rglob("*") if p.suffix in _FORMATS)
+            paths += sorted(p for p in path.rglob("*") if batches_of(p))
         elif path.is_file():
             paths.append(path)
         else:
             raise InvalidInput(f"source is {quoted(path)}, but there is no such file or folder")
-    kinds = {path.suffix for path in paths}
-    if len(kinds) != 1 or not kinds <= set(_FORMATS):
+    kinds = {path.suffix.lower() for path in paths}
+    kind = batches_of(paths[0]) if len(kinds) == 1 else None
+    if kind is None:
         raise InvalidInput(
             f"source holds {', '.join(sorted(kinds)) or 'no'} files; it must be of .parquet files, "
             "or of .csv or .tsv files"
         )
-    return _FORMATS[kinds.pop()], [str(path) for path in paths]
+    return kind, [str(path) for path in paths]
 
 
 def _read(step: Callable[[], Any], source: Any) -> Any:

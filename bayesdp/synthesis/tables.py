@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.synthesis.table_files import check_columns, frame_in
+from bayesdp.table_files import check_columns, frame_in
 
 if TYPE_CHECKING:
     import pandas as pd

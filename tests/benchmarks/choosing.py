@@ -670,7 +670,7 @@ WAYS = (
         "noisy_table",
         "`TableSynthesizer`; `TableModel`, `posterior.regression`",
         _whole,
-        12,
+        40,
     ),
     Way(
         "regression",

@@ -33,6 +33,7 @@ def folder(tmp_path_factory):
     return made
 
 
+@pytest.mark.filterwarnings("ignore:.*of the spread of")
 def test_from_a_survey_to_its_estimates(folder, run_cli, monkeypatch):
     monkeypatch.chdir(folder)
     status, out, _ = run_cli("synthesize survey.csv --schema survey.toml --epsilon 4 --out r")
@@ -45,6 +46,8 @@ def test_from_a_survey_to_its_estimates(folder, run_cli, monkeypatch):
     with pytest.warns(UserWarning, match="of the spread of age is within its cells"):
         shown = run_cli("estimate p.nc 'age ~ smokes' --draws 5 --seed 1 --level 0.9")[1]
     assert "Intercept" in shown
+    assert "of the population, from 5 draws of the released counts' moments" in shown
+    shown = run_cli("estimate p.nc 'age ~ smokes' --by tables --draws 5 --seed 1")[1]
     assert "of the population, from 5 latent tables" in shown
     rows = json.loads(run_cli("estimate p.nc --table sex,smokes --target data --json")[1])
     assert [row["sex"] for row in rows] == ["f", "f", "m", "m"]

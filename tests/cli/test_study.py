@@ -1,5 +1,6 @@
 """`bayesdp study`: studies from a file, and files that name what isn't there."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +97,33 @@ def test_a_study_from_a_file(place, run_cli):
     status, out, _ = run_cli("study good.toml --client none --replicates 6")
     assert status == 0
     assert "replicates 6" in out
+
+
+def test_results_are_saved_at_an_address_and_shown_from_there(place, run_cli, monkeypatch):
+    url = "memory://bucket/good.parquet"
+    status, ran, _ = run_cli(f"study good.toml --client none --save {url}")
+    assert status == 0
+    assert f"; saved at {url}\n" in ran
+    status, shown, _ = run_cli(f"study {url}")
+    assert (status, f"16 rows: {url}\n" in shown) == (0, True)
+    assert shown.splitlines()[1:6] == ran.splitlines()[1:6]
+    found = bdp.evaluate.StudyResults.load(url).frame
+    assert found.equals(bdp.evaluate.StudyResults.load(place / "good").frame)
+    status, out, _ = run_cli(f"study {url} --json")
+    assert (status, json.loads(out)["rows"], json.loads(out)["saved"]) == (0, 16, url)
+    for line, said in (
+        (f"study {url} --replicates 6", "whose results are shown as they are"),
+        ("study memory://bucket/none.parquet", "results can't be read from 'memory://bucket/none"),
+        ("study good.toml --save good.parquet", "it must be an address, as 's3://bucket"),
+        (f"study good.toml --save {url}", "(--force)"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(bdp.Study, "run", None)  # what is wrong is said before any work
+            status, _, error = run_cli(line)
+        assert (status, said in error) == (2, True), error
+    line = f"study good.toml --client none --replicates 5 --save {url} --force"
+    assert run_cli(line)[0] == 0
+    assert len(bdp.evaluate.StudyResults.load(url).frame) == 20
 
 
 def bernoulli_of_a_third(generator, n):

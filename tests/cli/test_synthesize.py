@@ -143,6 +143,10 @@ CASES: dict[str, tuple[str, Callable[[], bdp.Release]]] = {
             PEOPLE["area"]
         ),
     ),
+    "quantile": (
+        f"{TABLE} --column age --bounds 18,90 --bins 24 --epsilon 2",
+        lambda: S.QuantileSynthesizer(2.0, (18, 90), 24).release(PEOPLE["age"]),
+    ),
     "sequential_modips": (
         f"{TABLE} --columns sex,income,age --epsilon 2 --steps "
         '\'[{kind = "categorical", columns = {sex = ["f", "m"]}}, {kind = "numeric", by = ["sex"], '

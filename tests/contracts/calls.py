@@ -178,6 +178,7 @@ def _mechanisms(call: Any) -> None:
         call(kind.calibrate, epsilon=2.0, sensitivity=1, copies=3, dimension=2)
     for kind in (bdp.mechanisms.GaussianMechanism, bdp.mechanisms.DiscreteGaussianMechanism):
         call(kind.calibrate, epsilon=2.0, delta=1e-4, sensitivity=1, copies=3)
+    call(bdp.mechanisms.QuantileMechanism, 2.0, (0.0, 1.0, 3.0), (0.25, 0.5), "replace_one", 9)
     call(bdp.mechanisms.PerturbedHistogramMechanism.calibrate, epsilon=2.0, cells=3, copies=3)
     call(
         bdp.mechanisms.NoisyMarginalsMechanism.calibrate,
@@ -270,6 +271,7 @@ def _synthesizers(call: Any) -> None:
     made = call(bdp.BetaBinomialSynthesizer, epsilon=2.0, copies=3, size=50)
     call(bdp.BetaBinomialSynthesizer, prior=(20.0, 30.0))
     call(bdp.synthesizers.DiscreteLaplaceSynthesizer, 2.0, 3)
+    call(bdp.synthesizers.QuantileSynthesizer, 2.0, (0, 9), 3, (0.25, 0.5), 3)
     call(made.release, ONES)
     call(made.guarantee, 100)
     made = call(bdp.synthesizers.CensoredBetaSynthesizer, 2.0, copies=3, center=0.0, grid=(12, 12))
@@ -556,6 +558,7 @@ def _models(call: Any) -> None:
     call(bdp.BinomialModel, (1.0, 1.0), 9)
     call(bdp.models.NetworkBetaModel, bdp.networks.NormalPrior(0.0, 2.0))
     call(bdp.GaussianModel, (0.0, 2.0), 1.0, n=9)
+    call(bdp.models.QuantileModel, "normal", (0.0, 2.0, 1.0, 0.5), 9, (0.25, 0.5))
     call(bdp.models.PoissonModel, (1.0, 1.0), (2.0, 3.0), 9)
     call(bdp.models.HierarchicalGaussianModel, (0.0, 1.0), 1.0, 2.0, n=9)
     call(bdp.models.HierarchicalGaussianModel, (0.0, 1.0), 1.0, None, (3.0, 2.0), n=9)
@@ -583,6 +586,12 @@ def _models(call: Any) -> None:
     call(bdp.models.PyMCModel, lambda release: release, variables=("p",))
     call(bdp.log_evidence, model, COUNTED, draws=20, chains=2, warmup=20, seed=1)
     call(bdp.evaluate.log_likelihood, model, idata, COUNTED)
+    part = COUNTED.parts[0]
+    groups = {"a": (part.mechanism, [38]), "b": (part.mechanism, [41])}
+    grouped = bdp.Release.of_groups(groups)
+    fitted = model.fit(grouped, draws=30, chains=2, seed=1)
+    call(bdp.evaluate.variance_parts, model, grouped)
+    call(bdp.evaluate.poststratify, fitted, {"a": 30, "b": 70})
     call(
         bdp.compare,
         [model, bdp.BinomialModel((2.0, 2.0))],

@@ -84,6 +84,7 @@ MAY_IMPORT = {
 TOP = {
     *("checks", "declared_files", "errors", "headers", "lazy", "private_folder", "progress"),
     *("_version", "optional", "registry", "renamed", "resources", "storage", "threads", "warned"),
+    "table_files",
     "display",  # cards and pictures, which know nothing of what they show
 }
 

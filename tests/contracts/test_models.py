@@ -141,6 +141,11 @@ def beta_copies() -> bdp.Release:
         return made.release(np.random.default_rng(1).beta(3, 5, 12))
 
 
+def chosen_quantiles() -> bdp.Release:
+    made = bdp.mechanisms.QuantileMechanism(2.0, range(11), (0.25, 0.5))
+    return bdp.Release.of_groups({"a": (made, [(2, 4)])})
+
+
 def exact(value: Any, n: int, **shape: Any) -> Callable[[], bdp.Release]:
     kinds = bdp.distributional
     promise = kinds.DistributionalGuarantee(0.5, 1e-6, "any", kinds.LawClass.of("any"))
@@ -206,6 +211,26 @@ CASES = {
         "cancel",
         {"quantile": ("probability",)},
         no_evidence="nobody knows",
+    ),
+    "logit-normal, copies": Case(
+        bdp.models.LogitNormalModel((-0.5, 10.0, 20.0, 10.0), n=12),
+        beta_copies,
+        ("mu", "sigma", "mean", "sd", "quantile"),
+        (),
+        "exchange",
+        "cancel",
+        {"quantile": ("probability",)},
+        no_evidence="nobody knows",
+    ),
+    "quantiles, groups": Case(
+        bdp.models.QuantileModel("lognormal", (1.0, 1.0, 0.5, 0.5), range(20, 40)),
+        chosen_quantiles,
+        ("quantile", "location", "scale", "n"),
+        (),
+        "metropolis",
+        "all counts at once",
+        {"quantile": ("probability",)},
+        no_evidence="summed over all samples",
     ),
     "regression": Case(
         bdp.LinearRegressionModel("y", prior=(0.0, 0.5, 2.0, 0.1)),

@@ -76,6 +76,11 @@ def events_by(d: Records) -> Any:
     return made.release([a for a, _ in d], by=[g for _, g in d])
 
 
+def quantiles(**options: Any) -> Callable[[Records], Any]:
+    made = bdp.synthesizers.QuantileSynthesizer(1.0, (0, 3), 3, (0.3, 0.5), **options)
+    return lambda d: made.release([*d])
+
+
 def modips(family: Any, **options: Any) -> Callable[[Records], Any]:
     made = bdp.ModipsSynthesizer(family, epsilon=1.0, copies=2, **{"size": 2, **options})
     return lambda d: made.release([*d])
@@ -115,6 +120,8 @@ CASES: dict[str, tuple[Callable[[Records], Any], Records, int, str]] = {
     "events, n public": (events(), tuple(AREAS), 3, R),
     "events": (events(**HIDDEN), tuple(AREAS), 3, A),
     "event groups": (events_by, tuple(itertools.product("AB", "mf")), 2, R),
+    "quantiles": (quantiles(), (-1, 0.5, 1, 2, 9.5), 3, A),
+    "quantiles, n public": (quantiles(neighbours=R, copies=2), (0, 1.5, 3), 4, R),
     "modips, n public": (modips(F.Bernoulli()), BITS, 5, R),
     "modips": (modips(F.Bernoulli(), **HIDDEN), BITS, 3, A),
     "modips, truncated": (modips(F.Bernoulli(), bounding="truncated"), BITS, 5, R),

@@ -114,6 +114,10 @@ CASES: dict[str, tuple[Callable[[], Any], tuple[Any, ...], dict[str, Any]]] = {
         lambda: S.PoissonGammaSynthesizer(2.0, EVENTS | {"m": {"a": 2.0, "b": 1.5}}), (EVENTS,), {}
     ),
     "PosteriorSynthesizer": (posterior, (), {}),
+    "QuantileSynthesizer": (
+        lambda: S.QuantileSynthesizer(2.0, (0, 1), 5, groups=[*sorted(set(GROUPS))]),
+        (PEOPLE["x"],), {"by": GROUPS},
+    ),
     "SequentialModipsSynthesizer": (
         lambda: S.SequentialModipsSynthesizer(
             [S.CategoricalColumns({"sex": ("f", "m")}), S.NumericColumns(BOUNDS, by=["sex"])],

@@ -68,9 +68,9 @@ def test_weights_are_at_the_optimum(table, other, gaussian, monkeypatch):
     """Multipliers are what the weighted counts leave, over the noise's variance: by brute force."""
     monkeypatch.setattr(raked_tables, "_NEAR", 1e-6)
     seen = {}
-    systematic = raked_tables._systematic
+    systematic = raked_tables.systematic
     monkeypatch.setattr(
-        raked_tables, "_systematic", lambda w, *a: systematic(seen.setdefault("w", w.copy()), *a)
+        raked_tables, "systematic", lambda w, *a: systematic(seen.setdefault("w", w.copy()), *a)
     )
     aims = []
     noise = raked_tables._noise

@@ -16,6 +16,7 @@ KEPT = 40
 pytestmark = [
     pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning"),  # few draws
     pytest.mark.filterwarnings("ignore:the chains differ in:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.*of the spread of:UserWarning"),  # of few records
     pytest.mark.slow,
 ]
 

@@ -9,7 +9,7 @@ import pytest
 
 import bayesdp as bdp
 from bayesdp.errors import BudgetExceeded, InvalidInput
-from bayesdp.mechanisms.counts.noisy_table import Round
+from bayesdp.mechanisms.counts.table_rounds import Round
 from bayesdp.synthesis import marginal_choice, noisy_table
 from bayesdp.synthesis.marginal_choice import candidates, chosen_marginals, departure, deviation
 

@@ -94,8 +94,6 @@ def test_a_person_has_records_up_to_a_limit():
     assert scale == pytest.approx(12.0)
     replaced = bdp.TableSynthesizer(schema, epsilon=1.0, neighbours="replace_one")
     assert replaced.release(frame).parts[0].mechanism.n is None
-    with pytest.raises(InvalidInput, match="whose records may be in several"):
-        made.release(iter([frame]))
 
 
 def test_what_is_refused_is_not_paid_for(tmp_path):
@@ -171,6 +169,7 @@ def test_strange_values_are_counted_where_the_schema_says_and_are_in_no_file_or_
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*of the spread of")  # which is asserted of the verdict
 def test_tables_at_the_edge_are_released_and_fitted():
     """No record, a single one, columns that are constant, all missing or of 1,000 labels."""
     many = {"type": "category", "labels": [f"label {k}" for k in range(1000)]}
@@ -190,3 +189,5 @@ def test_tables_at_the_edge_are_released_and_fitted():
         with pytest.warns(UserWarning, match="can't be relied on"):
             posterior = bdp.TableModel(classes=4).fit(release, **run)
         assert np.all(np.isfinite(posterior.posterior["share"]))
+        said = "of the spread of age is in cells that noise drowns"
+        assert len(frame) > 1 or said in posterior.attrs["verdict"]

@@ -10,7 +10,7 @@ import pytest
 import bayesdp as bdp
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.counts import noisy_table
-from bayesdp.mechanisms.counts.noisy_table import Pools
+from bayesdp.mechanisms.counts.table_rounds import Pools
 from bayesdp.synthesis.cut_choice import pools_of
 
 COLUMNS = {

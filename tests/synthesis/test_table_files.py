@@ -10,8 +10,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from bayesdp import table_files
 from bayesdp.errors import InvalidInput, MissingDependency
-from bayesdp.synthesis import table_files
+from bayesdp.synthesis.scan import scan
 from bayesdp.synthesis.tables import read_table
 from tests.conftest import missing
 
@@ -54,7 +55,7 @@ def test_each_kind_has_the_same_records(kind, tmp_path):
     assert texts.astype(str).tolist() == ["0", "1", "1", "0"]
     with pytest.raises(InvalidInput, match=r"'vote' isn't in .*, which has voted, region, age"):
         read_table(path, ["vote"])
-    assert set(table_files.READERS) == {".csv", ".tsv", ".parquet", ".xlsx", ".dta", ".sav"}
+    assert set(table_files.KINDS) == {".csv", ".tsv", ".parquet", ".xlsx", ".dta", ".sav"}
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
@@ -64,6 +65,7 @@ def test_what_stands_between_fields_is_seen_in_the_first_line_alone(separator, t
     other = ";" if separator == "," else ","
     path.write_text(f"a{separator}b\n1{separator}x{other}y{other}z\n2{separator}w\n")
     assert read_table(path)["b"].tolist() == [f"x{other}y{other}z", "w"]
+    assert pd.concat(scan(path, "b"))["b"].tolist() == [f"x{other}y{other}z", "w"]
 
 
 def test_labels_stand_for_values(tmp_path):

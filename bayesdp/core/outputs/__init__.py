@@ -23,6 +23,22 @@ _WHOLE_LISTED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
+class FromRecords:
+    """Reading of an output from the synthetic records that it stands for.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the records' columns; empty where a record is one number or label, of any name.
+    output : callable
+        Function of the columns, in this order, that returns the output, unchecked.
+    """
+
+    names: tuple[str, ...]
+    output: Callable[[Sequence[Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
 class OutputSpace:
     """Base of all kinds: numbers, or tuples of numbers, that can't be listed.
 
@@ -33,9 +49,12 @@ class OutputSpace:
     shown : callable, optional
         Function of an output that returns the column to show, such as the synthetic records that it
         counts. Default: its numbers.
+    counted : FromRecords, optional
+        How an output is counted from such records. Default: it isn't.
     """
 
     shown: Callable[[Any], NDArray[Any]] | None = field(default=None, kw_only=True)
+    counted: FromRecords | None = field(default=None, kw_only=True)
 
     def check(self, output: Any) -> Any:
         """Return the output as a Python number or a tuple of them, or raise InvalidInput."""
@@ -52,6 +71,11 @@ class OutputSpace:
     def records(self, output: Any) -> NDArray[Any]:
         """A column that shows an output."""
         return np.atleast_1d(output) if self.shown is None else self.shown(output)
+
+    @property
+    def from_records(self) -> FromRecords | None:
+        """Reading of an output from synthetic records; None where it doesn't stand for any."""
+        return self.counted
 
     def every(self) -> NDArray[Any] | None:
         """List all outputs; None if there are too many."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -61,6 +62,19 @@ class CellCounts(OutputSpace):
         made = np.zeros((len(listed), self.cells), dtype=np.int64)
         made[:, possible] = listed
         return made
+
+
+def labels_of(k: int, size: int, columns: Sequence[Any]) -> NDArray[np.int64]:
+    """Count each label from 0 to k - 1 in a column of `size` records, or raise InvalidInput."""
+    (column,) = columns
+    labels = np.asarray(column)
+    good = labels.shape == (size,) and labels.dtype.kind in "biuf"
+    if not (good and np.isin(labels, np.arange(k)).all()):
+        raise InvalidInput(
+            f"output has {labels.size} records of type {labels.dtype}; this mechanism releases "
+            f"size = {size} records, each a whole number from 0 to {k - 1}"
+        )
+    return np.bincount(labels.astype(np.int64), minlength=k)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.core.outputs import OutputSpace, structured
+from bayesdp.core.outputs import FromRecords, OutputSpace, structured
 from bayesdp.errors import InvalidInput, quoted
 
 
@@ -137,6 +137,18 @@ class Records(OutputSpace):
             return [_array(part) for part in zip(*output, strict=True)]
         except (TypeError, ValueError):
             return []
+
+    @property
+    def from_records(self) -> FromRecords:
+        """Reading of an output from its records, by their columns."""
+        names = () if self.alone else tuple(column.name for column in self.columns)
+        return FromRecords(names, self._output)
+
+    def _output(self, columns: Sequence[Any]) -> Any:
+        parts = [each.read(column) for each, column in zip(self.columns, columns, strict=True)]
+        if self.alone:
+            return parts[0]
+        return list(zip(*(part.tolist() for part in parts), strict=True))
 
     def records(self, output: Sequence[Any]) -> NDArray[Any]:
         """Synthetic records: numbers, or a structured array with a field for each column."""

@@ -47,6 +47,25 @@ def without_password(address: str) -> str:
     return re.sub(r"(?<=://)[^/@]*@", "", address)
 
 
+def check(url: str, options: Options | None = None, *, force: bool) -> tuple[Any, str]:
+    """Return the file system and the path of an address that may be written to.
+
+    Raises
+    ------
+    InvalidInput, MissingDependency, ReleaseExists, StudyStopped
+        As for `write`.
+    """
+    files, path = _at(url, options)
+    with _reached(url, "written to", StudyStopped):
+        there = files.exists(path)
+    if there and not force:
+        raise ReleaseExists(
+            f"there is something at {_shown(url)} already, and nothing was written; choose another "
+            "name, or replace it with force=True (--force)"
+        )
+    return files, path
+
+
 def write(frame: pd.DataFrame, keys: tuple[str, ...], url: str, options: Options | None, *,
           force: bool) -> None:  # fmt: skip
     """Write results to an address, as one Parquet file that says what it is.
@@ -65,7 +84,7 @@ def write(frame: pd.DataFrame, keys: tuple[str, ...], url: str, options: Options
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    files, path = _at(url, options)
+    files, path = check(url, options, force=force)
     told = {"kind": _KIND, "version": _VERSION, "bayesdp": __version__, "note": NOTE, "keys": keys}
     table = pa.Table.from_pandas(frame, preserve_index=False)
     whole = io.BytesIO()
@@ -73,14 +92,7 @@ def write(frame: pd.DataFrame, keys: tuple[str, ...], url: str, options: Options
         table.replace_schema_metadata({**table.schema.metadata, _ENTRY: json.dumps(told)}), whole
     )
     with _reached(url, "written to", StudyStopped):
-        there = files.exists(path)
-        if not there or force:
-            files.pipe_file(path, whole.getvalue())
-            return
-    raise ReleaseExists(
-        f"there is something at {_shown(url)} already, and nothing was written; choose another "
-        "name, or replace it with force=True"
-    )
+        files.pipe_file(path, whole.getvalue())
 
 
 def read(url: str, options: Options | None) -> tuple[pd.DataFrame, tuple[str, ...]]:

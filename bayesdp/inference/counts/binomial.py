@@ -49,6 +49,7 @@ from bayesdp.inference.several import (
     releases_of,
 )
 from bayesdp.inference.sizes import sizes_of_counts, sizes_of_prior
+from bayesdp.inference.variance_parts import Labelled, of_beta, over_counts
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
 from bayesdp.release import Part, Release
 
@@ -103,6 +104,7 @@ class BinomialModel(Model):
     engines: ClassVar[tuple[str, ...]] = ("exact", "augmentation", "pymc", "stan")
     reason: ClassVar[str] = "the latent count can be summed out, so independent exact draws exist"
     variables: ClassVar[Sequence[str]] = ("p",)
+    means: ClassVar[frozenset[str]] = frozenset({"p"})
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "prior", check_prior(self.prior))
@@ -153,6 +155,13 @@ class BinomialModel(Model):
     def pointwise(self, parts: Sequence[Part], values: Mapping[str, Floats]) -> Floats:
         """Compute the log probability of a group's outputs at draws of p, shape (draws,)."""
         return self._cells(parts).log_likelihood(values["p"])
+
+    def given_population(self, release: Releases, idata: Any = None) -> Labelled:
+        """Compute each p's moments given the latent counts, which are summed out."""
+        groups = groups_of(release)
+        for k, each in enumerate(self._posteriors(release)):
+            label = {"variable": "p"} if groups is None else {"group": groups[k]}
+            yield label, over_counts(each.weights, *of_beta(each.a, each.b))
 
     def from_prior(self, run: Run, rng: np.random.Generator) -> dict[str, Floats]:
         """Draw p from its prior, of each group by itself."""

@@ -42,12 +42,15 @@ from bayesdp.inference.conflict import Noise, noise_from
 from bayesdp.inference.counts import predictive
 from bayesdp.inference.counts.binomial import BinomialModel
 from bayesdp.inference.evidence_ways import Answer
+from bayesdp.inference.fitted import check_fitted
 from bayesdp.inference.pooled_evidence import pooled
 from bayesdp.inference.predictive_statistics import Statistic
-from bayesdp.inference.result import group_coordinate
+from bayesdp.inference.result import group_coordinate, groups_of
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.inference.sizes import check_counts
+from bayesdp.inference.variance_parts import GivenPopulation, Labelled, of_beta, over_counts
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
+from bayesdp.mechanisms.laws import beta_binomial_logpmf
 from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
@@ -58,6 +61,10 @@ _LEAST = 1e-300  # in place of a parameter of a beta law that rounds to 0
 _FAR = 100.0  # log of what is negligible
 _LIKELY = 64.0  # below the log of a law's largest: about what a step sums over
 _MOST_LIKELY = 200_000
+_POINTS = 1_000
+"""Draws of m and kappa at which variances are computed."""
+_AT_ONCE = 1_000_000
+_MOST_KAPPA = 1e100  # in place of an infinite one, where the groups' spread rounds to 0
 _MANY = 2_000  # likely counts of a group, whose sum is better taken once for all p
 
 
@@ -124,6 +131,7 @@ class HierarchicalBinomialModel(Model):
     views: ClassVar[tuple[type[View], ...]] = (CountView,)
     engines: ClassVar[tuple[str, ...]] = ("marginal", "pymc", "stan")
     variables: ClassVar[Sequence[str]] = ("logit_mean", "log_kappa")
+    means: ClassVar[frozenset[str]] = frozenset({"p"})
     reason: ClassVar[str] = "counts and proportions sum out, so chains run over two numbers"
     usual: ClassVar[tuple[int, int]] = (2000, 600)
 
@@ -141,6 +149,25 @@ class HierarchicalBinomialModel(Model):
     def pointwise(self, parts: Sequence[Part], values: Mapping[str, Floats]) -> Floats:
         """Compute the log probability of a group's outputs at draws of its p, shape (draws,)."""
         return BinomialModel().pointwise(parts, values)
+
+    def given_population(self, release: Releases, idata: Any = None) -> Labelled:
+        """Compute each p's moments at draws of m and kappa, the latent counts summed out.
+
+        Raises
+        ------
+        InvalidInput
+            If `idata` isn't this model's fit of the release.
+        """
+        check_fitted(self, idata, *releases_of(release))
+        mean, sd = (idata.posterior[name].to_numpy().ravel() for name in ("mean", "sd"))
+        chosen = np.linspace(0, mean.size - 1, min(_POINTS, mean.size)).round().astype(np.int64)
+        with np.errstate(divide="ignore"):
+            kappa = mean[chosen] * (1 - mean[chosen]) / sd[chosen] ** 2 - 1
+        kappa = np.minimum(kappa, _MOST_KAPPA)
+        a = np.maximum(mean[chosen] * kappa, _LEAST)[:, None]
+        b = np.maximum((1 - mean[chosen]) * kappa, _LEAST)[:, None]
+        for group, seen in zip(groups_of(release) or (), self.known(release), strict=True):
+            yield {"group": group}, _given(seen, a, b)
 
     def from_prior(self, run: Run, rng: np.random.Generator) -> dict[str, Floats]:
         """Draw m and kappa from their priors, and the groups' proportions given them."""
@@ -289,6 +316,21 @@ def _named(u: Floats, v: Floats, p: Floats) -> dict[str, Floats]:
     """Name draws of logit m and log kappa as the model does, beside those of proportions."""
     variance = special.expit(u) * special.expit(-u) / (1 + np.exp(v))
     return {"p": p, "mean": special.expit(u), "sd": np.sqrt(variance)}
+
+
+def _given(seen: Known, a: Floats, b: Floats) -> GivenPopulation:
+    """Moments of a group's p given that it is Beta(a, b), shape (points, 1), block by block."""
+    size = max(1, _AT_ONCE // seen.law.size)
+    blocks = []
+    for start in range(0, len(a), size):
+        own = a[start : start + size], b[start : start + size]
+        weights = special.softmax(
+            seen.law + beta_binomial_logpmf(seen.counts, seen.n, *own), axis=1
+        )
+        blocks.append(
+            over_counts(weights, *of_beta(own[0] + seen.counts, own[1] + (seen.n - seen.counts)))
+        )
+    return GivenPopulation(*map(np.concatenate, zip(*blocks, strict=True)))
 
 
 def _check_groups(release: Release) -> None:

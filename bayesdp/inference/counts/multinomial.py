@@ -37,6 +37,7 @@ from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.result import groups_of
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.inference.sizes import check_said_once, sizes_of_prior
+from bayesdp.inference.variance_parts import Labelled, of_beta, over_counts
 from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class MultinomialModel(Model):
     program: ClassVar[str] = "multinomial_response"
     likelihood_dim: ClassVar[str | None] = "record"
     variables: ClassVar[Sequence[str]] = ("theta",)
+    means: ClassVar[frozenset[str]] = frozenset({"theta"})
 
     @classmethod
     def reads(cls, mechanism: Any) -> bool:
@@ -164,6 +166,22 @@ class MultinomialModel(Model):
         from bayesdp.inference.counts.multinomial_evidence import multinomial
 
         return multinomial(self, release, **options)
+
+    def given_population(self, release: Releases, idata: Any = None) -> Labelled:
+        """Compute each probability's moments given the latent counts, which are summed out.
+
+        Raises
+        ------
+        InvalidInput
+            If the latent counts have no exact posterior.
+        """
+        groups, total = groups_of(release), sum(self.prior)
+        for g, parts in enumerate(parts_of(release)):
+            counts, group = self._counts(parts), {} if groups is None else {"group": groups[g]}
+            for k, a in enumerate(self.prior):
+                x, n, weights = counts.marginal(k)
+                moments = of_beta(a + x, total - a + (n - x))
+                yield {**group, "category": k}, over_counts(weights, *moments)
 
     def from_prior(self, run: Run, rng: np.random.Generator) -> dict[str, Floats]:
         """Draw theta from its prior, of each group by itself."""

@@ -34,6 +34,7 @@ from bayesdp.inference.counts.poisson_release import Known
 from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.result import groups_of
 from bayesdp.inference.several import Releases, parts_of, releases_of
+from bayesdp.inference.variance_parts import Labelled, over_counts
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
 from bayesdp.release import Part, Release
 
@@ -91,6 +92,7 @@ class PoissonModel(Model):
     family: ClassVar[str] = "poisson"
     engines: ClassVar[tuple[str, ...]] = ("exact", "gibbs", "pymc", "stan")
     variables: ClassVar[Sequence[str]] = ("rate",)
+    means: ClassVar[frozenset[str]] = frozenset({"rate"})
     reason: ClassVar[str] = (
         "counts are independent given what was released, so independent draws exist"
     )
@@ -146,6 +148,29 @@ class PoissonModel(Model):
         cells = poisson_release.cells_of(known)
         each = zip(rates, known.expected, cells, strict=True)
         return np.stack([_latent_events(rate, e, *cell) for rate, e, cell in each], axis=1)
+
+    def given_population(self, release: Releases, idata: Any = None) -> Labelled:
+        """Compute each rate's moments given its latent count of events, which is summed out.
+
+        Raises
+        ------
+        InvalidInput
+            If a known number of events, or copies with a fixed total, make the counts dependent.
+        """
+        groups = groups_of(release)
+        for g, known in enumerate(self.read(release)):
+            if known.tied:
+                raise InvalidInput(
+                    "a known number of events, or copies with a fixed total, tie the counts, which "
+                    "aren't summed out then; release with fixed=False and public_n=False"
+                )
+            group = {} if groups is None else {"group": groups[g]}
+            each = zip(known.areas, known.laws, known.firsts, strict=True)
+            for i, (area, law, first) in enumerate(each):
+                shape = known.shapes[i] + first + np.arange(law.size)
+                mean = shape / known.rates[i]
+                moments = over_counts(special.softmax(law), mean, mean / known.rates[i])
+                yield {**group, "area": area}, moments
 
     def from_prior(self, run: Run, rng: np.random.Generator) -> dict[str, Floats]:
         """Draw rates from their priors, of each area by itself."""

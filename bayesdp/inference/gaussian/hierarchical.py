@@ -110,6 +110,7 @@ class HierarchicalGaussianModel(Model):
 
     family: ClassVar[str] = "hierarchical_gaussian"
     engines: ClassVar[tuple[str, ...]] = ("marginal", "pymc", "stan")
+    means: ClassVar[frozenset[str]] = frozenset({"mu"})
     reason: ClassVar[str] = "means sum out where sd is known, so chains run over two numbers"
     usual: ClassVar[tuple[int, int]] = (2000, 1000)
 

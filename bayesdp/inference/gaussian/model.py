@@ -111,6 +111,7 @@ class GaussianModel(Model):
 
     family: ClassVar[str] = "gaussian"
     engines: ClassVar[tuple[str, ...]] = ("exact", "pymc", "stan")
+    means: ClassVar[frozenset[str]] = frozenset({"mu"})
     reason: ClassVar[str] = "the latent statistic can be integrated out, so independent draws exist"
     told: ClassVar[tuple[str, ...]] = ("prior", "sd")
 

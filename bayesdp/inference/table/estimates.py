@@ -34,6 +34,8 @@ class Estimates:
         Names of the numbers; a MultiIndex of cells for a table.
     target : {"population", "data"}
         The quantity: the population's, or what the confidential table itself says.
+    by : {"tables", "moments"}
+        Whether the draws are of latent tables, or of moments of the released counts.
 
     Examples
     --------
@@ -48,6 +50,7 @@ class Estimates:
     naive: NDArray[np.float64]
     names: Any
     target: str
+    by: str = "tables"
 
     @property
     def mean(self) -> pd.Series[Any]:
@@ -128,14 +131,20 @@ class Estimates:
         ]
 
     def __repr__(self) -> str:
-        return f"Estimates of {self.target}'s {len(self.names)} numbers, {len(self.draws)} draws"
+        made = f"{len(self.draws)} draws by {self.by}"
+        return f"Estimates of {self.target}'s {len(self.names)} numbers, {made}"
 
     def _repr_html_(self) -> str:
         from bayesdp.display.card import MOST_ROWS, card
 
         shown = self.interval().head(MOST_ROWS)
         rows = [{"of": _label(name), **dict(row)} for name, row in shown.iterrows()]
-        facts = {"target": self.target, "draws": f"{len(self.draws):,}", "intervals": "95%"}
+        facts = {
+            "target": self.target,
+            "by": self.by,
+            "draws": f"{len(self.draws):,}",
+            "intervals": "95%",
+        }
         return card("Estimates", facts, rows=rows, among=len(self.names))
 
 

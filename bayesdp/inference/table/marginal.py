@@ -67,6 +67,12 @@ def _measured(part: Part, columns: Sequence[str]) -> list[Measured]:
     wanted = isinstance(columns, list | tuple) and sorted(map(str, columns))
     each = [sorted(names[k] for k in one.columns) for one in view.measured]
     found = [one for one, there in zip(view.measured, each, strict=True) if there == wanted]
+    if found and view.choice is not None and len(columns) > 1:
+        raise InvalidInput(
+            f"columns is {quoted(columns)}, a marginal that was chosen on confidential counts: "
+            "that it was says something of them, which its noise alone leaves out. It is for "
+            "bdp.TableModel"
+        )
     if not found:
         known = ", ".join(f"({', '.join(there)})" for there in each[:20])
         raise InvalidInput(

@@ -3,7 +3,7 @@ r"""The model of a whole table: latent records, given noisy counts of its margin
     class shares ~ Dirichlet(a, ..., a),
     a column's probabilities in each class ~ Dirichlet(b, ..., b), b of the column,
     record i: its class, and given it each column by itself,
-    released counts | all records ~ mechanism.
+    released counts, and choices of marginals on confidential ones | all records ~ mechanism.
 
 Only the noisy counts are seen. Any dependence between columns is a mixture of enough classes
 (Dunson and Xing 2009), so that the model's cost follows records, columns and marginals and never
@@ -58,6 +58,7 @@ _BYTES, _FEWEST_OF_ALL = 2**31, 4
 _NOISY = 6.0
 """Records in a record's cells beside the noise's standard deviation, below which slopes shrink."""
 _FAR = 4.0  # standard deviations of the mean square of as many normals
+_EFFECTIVE = 10.0  # tables of a chain, the fewest by their weights
 _A_COLUMN, _LEAST, _MOST = 4, 12, 60
 """Classes for each column, and the least and the most of them, where none are asked for."""
 
@@ -89,8 +90,9 @@ class TableModel(Model):
     that is confidential ("n"); in sample_stats, counts of up to 500 measured cells ("count"), and
     the a and b above ("concentration"); and, in the group
     "tables", the latent tables themselves, raked, from which everything else is computed, and by
-    whose measured counts the verdict is reached; where chains differ in what no marginal has, its
-    estimates warn. `fit` has two options: `thin`, the number of sweeps over
+    whose measured counts the verdict is reached. It has doubts too where much of the spread of a
+    column of numbers is in cells that noise drowns, or within wide cells; where chains differ in
+    what no marginal has, estimates warn. `fit` has two options: `thin`, the number of sweeps over
     all records for each draw, by default as many as take a chain half a minute or so, from 1 to 20;
     and `tables`, the number of whole tables that each chain keeps, by default from 25 for many
     records and marginals to 150, but fewer where all chains' would take more than 2 GiB.
@@ -158,10 +160,17 @@ class TableModel(Model):
             for output in each_one.parts[0].outputs
             for one in view.measured
         ]
+        chosen = [
+            view.choice(output)
+            for view, each_one in zip(views, each, strict=True)
+            for output in each_one.parts[0].outputs
+            if view.choice is not None
+        ]
         places = {name: k for k, name in enumerate(schema.cells)}
         rules = [{places[name]: mask for name, mask in rule.items()} for rule in schema.excluding]
         classes = self.classes or min(max(_A_COLUMN * len(levels), _LEAST), _MOST)
-        return Problem(levels, noisy, next(iter(known), None), rules, classes, self.rake, pool)
+        n = next(iter(known), None)
+        return Problem(levels, noisy, n, rules, classes, self.rake, pool, chosen)
 
     def sample(self, run: Run) -> Draws:
         """Run chains over latent records."""
@@ -245,13 +254,15 @@ class TableModel(Model):
 
     def result(self, run: Run, drawn: Draws, noises: Any = ()) -> TablePosterior:
         """Make a TablePosterior of the draws, with a verdict on them."""
-        from bayesdp.inference.table.posterior import TablePosterior
+        from bayesdp.inference.table.posterior import TablePosterior, doubted
 
         idata = super().result(run, drawn, noises)
         for name in _STATISTICS:
             idata.sample_stats[name] = idata.posterior[name]
         idata.posterior = idata.posterior.drop_vars([*_STATISTICS, "cell", "concentrated"])
-        return TablePosterior.of(idata, drawn.posterior[RECORDS])
+        problem: Problem = run.read
+        records = drawn.posterior[RECORDS]
+        return doubted(TablePosterior.of(idata, records, problem.noisy, problem.n))
 
     def schema_of(self, release: Releases) -> Any:
         """The schema of a release."""
@@ -322,8 +333,15 @@ def _doubts(problem: Problem, drawn: Tables) -> Iterator[str]:
     if beside < _NOISY:
         yield (
             f"a record's cells have {beside:.1f} times as many records as the noise's standard "
-            f"deviation, and below {_NOISY:g} intervals of slopes are drawn to 0 and cover too "
-            "seldom: measure fewer marginals (workload), give columns fewer bins, or spend more"
+            f"deviation, and below {_NOISY:g} slopes by latent tables are drawn to 0 and cover too "
+            "seldom, as linear ones by moments aren't: measure fewer marginals (workload), give "
+            "columns fewer bins, or spend more"
+        )
+    if problem.rake and problem.chosen and drawn.effective.min() < _EFFECTIVE:
+        yield (
+            f"raked tables, weighed by the law of the choice of marginals, are worth "
+            f"{drawn.effective.min():.0f} in a chain, too few to tell of: keep more (tables), or "
+            "take TableModel(rake=False)"
         )
     if unfinished(drawn.off):
         yield (

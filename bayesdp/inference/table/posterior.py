@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +14,31 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_seed
+from bayesdp.checks import check_at_least_one, check_one_of, check_seed
 from bayesdp.display.words import count_of, listed
 from bayesdp.engines.draws import import_arviz
 from bayesdp.engines.latent_records import ABSENT
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.table.doubts import (
+    doubts_of_chains,
+    doubts_of_coefficients,
+    doubts_of_unmeasured,
+)
 from bayesdp.inference.table.estimates import Estimates, cell_name
+from bayesdp.inference.table.margins import (
+    Margin,
+    margins_in,
+    margins_of,
+    population_weights,
+    records_of_population,
+    written,
+)
+from bayesdp.inference.table.moments import estimates_by_moments
+from bayesdp.inference.table.numbers import aligned, numbers_of, resampled
 from bayesdp.inference.table.regression import FAMILIES, coefficients, prepared
+from bayesdp.inference.table.released import stored
 from bayesdp.inference.table.spread import spread_of
+from bayesdp.inference.verdict import NO_PROBLEM
 from bayesdp.schema.files import text_of
 from bayesdp.schema.formulas import columns_of
 from bayesdp.schema.schema import Schema
@@ -31,14 +49,18 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from bayesdp.engines.latent_classes import Noisy
+
 az = import_arviz()
 
 TARGETS = ("population", "data")
 _GROUP = "tables"
-_APART, _FEW = 1.1, 5
-"""R-hat that tells chains apart, but for chance, and the fewest draws of a chain to tell by."""
+_RELEASED = "released"
+WAYS = ("moments", "tables")
 _SPREAD = 50
 """Latent tables by which a column's spread is judged."""
+_FINER = 4
+"""Records of a population by weights for each of a table: rounding adds 1/4 / 4^2 at most."""
 _MOST_COUNTS = 10**8
 """Counts of one table's cells in all latent tables."""
 
@@ -62,10 +84,17 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
     tables : xarray.Dataset
         "records", the cells' numbers in each column of each record, dimensions chain, table,
         record and column; 65,535 where a table has fewer records.
+    released : xarray.Dataset
+        "count", the released counts of all marginals, one after another, "marginal", the one that
+        each is of, and "scale" and "gaussian", each marginal's noise.
     """
 
+    _told: frozenset[str] = frozenset()  # doubts that `fit` has warned of, in this process
+
     @classmethod
-    def of(cls, idata: Any, records: Any = None) -> TablePosterior:
+    def of(
+        cls, idata: Any, records: Any = None, noisy: Sequence[Noisy] = (), n: int | None = None
+    ) -> TablePosterior:
         """Make a TablePosterior of a fit's InferenceData.
 
         Parameters
@@ -74,6 +103,8 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             As written by `to_netcdf` and read by `arviz.from_netcdf`.
         records : ndarray, optional
             The latent tables, where `idata` has none.
+        noisy, n : sequence of Noisy, and int, optional
+            The released marginals, and the number of records if it is public; likewise.
 
         Raises
         ------
@@ -87,6 +118,8 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             names = list(_schema_of(idata.attrs["schema"]).columns)
             dims = ("chain", "table", "record", "column")
             groups[_GROUP] = xr.Dataset({"records": (dims, records)}, coords={"column": names})
+            if noisy:
+                groups[_RELEASED] = stored(noisy, n, names)
         if _GROUP not in groups:
             raise InvalidInput("idata has no group 'tables'; give all that a TableModel's fit has")
         return cls(attrs=idata.attrs, **groups)
@@ -132,9 +165,37 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         attrs = {**self.attrs, "schema": text, "pools": "{}"}
         return TablePosterior.of(az.InferenceData(attrs=attrs, **groups), records)
 
+    @cached_property
+    def margins(self) -> tuple[Margin, ...]:
+        """Known margins of the population, where `bdp.evaluate.poststratify` was given any."""
+        return tuple(margins_in(self.attrs.get("margins", "[]"), self.schema))
+
+    def poststratified(self, totals: Any) -> TablePosterior:
+        """Weigh latent tables to known margins of the population; see `bdp.evaluate.poststratify`.
+
+        Parameters
+        ----------
+        totals : mapping, Series, DataFrame or list of these
+
+        Raises
+        ------
+        InvalidInput
+            If they aren't margins of the schema's columns that each latent table can have.
+        """
+        if self.margins:
+            raise InvalidInput(
+                "posterior is raked to margins already; give all margins together, with the fit"
+            )
+        pools = json.loads(self.attrs.get("pools", "{}"))
+        margins = margins_of(totals, self.schema, pools, self._tables(None, peopled=True))
+        attrs = {**self.attrs, "margins": written(margins)}
+        groups = {name: self[name] for name in self.groups()}
+        return TablePosterior.of(az.InferenceData(attrs=attrs, **groups))
+
     def __repr__(self) -> str:
         columns = count_of(len(self.schema.columns), "column")
-        return f"<TablePosterior of {columns}: {count_of(self._kept, 'latent table')}>"
+        raked = f", raked to {count_of(len(self.margins), 'margin')}" if self.margins else ""
+        return f"<TablePosterior of {columns}: {count_of(self._kept, 'latent table')}{raked}>"
 
     def _repr_html_(self) -> str:
         from bayesdp.display.card import card
@@ -145,6 +206,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
                 "columns": listed(self.schema.columns, 12),
                 "marginals released": f"{len(self.measured):,}",
                 "latent tables": f"{self._kept:,}",
+                "raked to": listed([", ".join(one.columns) for one in self.margins], 12) or None,
                 "groups": listed(self.groups(), 12),
             },
             words=self.attrs.get("verdict", ""),
@@ -157,7 +219,9 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         and missing values; a number is uniform within its cell. An analysis of each copy as if it
         were real gives an estimate and a variance, and ``bdp.combine(estimates, variances,
         rule="rubin")`` a valid interval: the copies impute the confidential table, which is missing
-        data (Rubin 1987). `estimate` needs no variances.
+        data (Rubin 1987). `estimate` needs no variances. Where the posterior is raked to known
+        margins, each copy is of as many records of the population instead, sampling error included:
+        an estimate's values in many copies are its posterior, and need no rule.
 
         Parameters
         ----------
@@ -173,6 +237,8 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         """
         rng = np.random.default_rng(check_seed(seed))
         tables = self._tables(check_at_least_one("copies", copies))
+        if self.margins:
+            tables = (self._peopled(table, rng, 1) for table in tables)
         return [self.schema.decoded(self._frame(table), rng) for table in tables]
 
     def table(
@@ -225,16 +291,28 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
                 "fewer columns, or by estimate for some cells of them"
             )
 
-        def counted(table: NDArray[Any]) -> NDArray[np.float64]:
+        def counted(table: NDArray[Any], weights: Any = None) -> NDArray[np.float64]:
             cells = np.ravel_multi_index([table[:, k].astype(np.int64) for k in places], sizes)
-            return np.bincount(cells, minlength=int(np.prod(sizes))).astype(np.float64)
+            return np.bincount(cells, weights, math.prod(sizes)).astype(np.float64)
 
         rng = np.random.default_rng(check_seed(seed))
         population = _check_target(target) == "population"
-        counts = np.stack([counted(table) for table in self._tables(None, peopled=population)])
-        naive = np.repeat(counts[:1], len(counts), axis=0)
-        if population:
-            counts, naive = (_resampled(each, rng) for each in (counts, naive))
+        tables = list(self._tables(None, peopled=population))
+        if population and self.margins:
+            counts, naive = (
+                np.stack(
+                    [
+                        counted(table, population_weights(self.margins, table, rng)[0])
+                        for table in each
+                    ]
+                )
+                for each in (tables, tables[:1] * len(tables))
+            )
+        else:
+            counts = np.stack([counted(table) for table in tables])
+            naive = np.repeat(counts[:1], len(counts), axis=0)
+            if population:
+                counts, naive = (resampled(each, rng) for each in (counts, naive))
         self._warn_of_chains(counts)
         labels = [list(self.schema.columns[name].names) for name in names]
         index = pd.MultiIndex.from_product(labels, names=names)
@@ -308,11 +386,18 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         formula: str,
         *,
         family: str = "linear",
+        by: str | None = None,
         target: str = "population",
         draws: int = 200,
         seed: int | None = None,
     ) -> Estimates:
-        """Estimate the coefficients of a regression, fitted by statsmodels to each latent table.
+        """Estimate the coefficients of a regression.
+
+        It is fitted by statsmodels to each latent table, or, where it can be, by the released
+        counts themselves ("moments"): a linear regression whose columns were all measured in pairs,
+        and whose terms are each of one column that has no missing values
+        (`bayesdp.inference.table.moments`). Slopes by tables are drawn to 0 where noise is wide for
+        the cells; by moments they aren't, and their intervals are wider.
 
         A number stands for its cell by the cell's middle, a date by its year with a fraction, a
         boolean by 0 and 1; the outcome of a logistic regression is one of these or a category of
@@ -324,60 +409,57 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             In statsmodels' notation: "income ~ age + C(sex) + education".
         family : {"linear", "logit", "poisson", "ordinal"}
             Least squares, logistic, Poisson or ordered logistic regression.
+        by : {"moments", "tables"}, optional
+            Default: moments where they will do.
         target, draws, seed
             As for `estimate`.
 
         Raises
         ------
         InvalidInput
-            If the formula has unknown columns, or statsmodels can't fit it to a table.
+            If the formula has unknown columns, or statsmodels can't fit it to a table, or moments
+            are asked for that weren't measured or that noise drowns.
 
         Warns
         -----
         UserWarning
             If two of its columns are in no released marginal together, so that their relation
-            rests on the model alone; if much of a column's spread is in cells that noise drowns, or
-            within wide cells; or if some tables have no finite estimate, as where a label
-            with few records separates the outcomes, or leave a coefficient open, as where a label
-            has none.
+            rests on the model alone; if much of a column's spread is in cells that noise drowns (by
+            tables), or within wide cells, unless this fit has warned of it; or if some tables have
+            no finite estimate, as where a label with few records separates the outcomes, or leave a
+            coefficient open, as where a label has none.
         """
         if family not in FAMILIES:
             raise InvalidInput(
                 f"family is {quoted(family)}; it must be one of {', '.join(FAMILIES)}"
             )
+        if by is not None:
+            check_one_of("by", by, WAYS)
         names = self._known(columns_of(formula, list(self.schema.columns)))
         self._warn_of_unmeasured(names)
-        self._warn_of_spreads(names)
         rng = np.random.default_rng(check_seed(seed))
         columns, odd = {name: self.schema.columns[name] for name in names}, [0]
+        moments = None
+        if family == "linear" and by != "tables":
+            group = self[_RELEASED] if _RELEASED in self.groups() and not self.margins else None
+            moments = estimates_by_moments(formula, columns, group, target, draws, rng)
+        if by == "moments" and moments is None:
+            raise InvalidInput(
+                f"formula is {quoted(formula)}, whose moments weren't released, or noise drowns "
+                "them; by='moments' takes a linear regression of terms of one column each, which "
+                "were released in pairs and have no missing values or private cut points: take "
+                "by='tables'"
+            )
+        self._warn_of_spreads(names, drowned=moments is None)
 
         def fitted(codes: pd.DataFrame) -> Any:
             found, converged = coefficients(formula, family, prepared(columns, codes))
             odd[0] += not converged
             return found
 
-        estimates = self._estimated(fitted, target, draws, rng, finite=False)
-        both = np.isnan(np.concatenate([estimates.draws, estimates.naive]))
-        if both.any():
-            vague = [str(name) for name in estimates.names[both.any(axis=0)]]
-            warn_about(
-                f"{both.any(axis=1).sum()} of {len(both)} regressions leave coefficients open, as "
-                "where a label has no records or a column is constant: "
-                f"{', '.join(vague[:5])}{' and others' if len(vague) > 5 else ''}. They may have "
-                "any value there, so that an interval may have no end: merge such labels, or leave "
-                "them out",
-                "no-estimate",
-                stacklevel=2,
-            )
-        if odd[0]:
-            warn_about(
-                f"{odd[0]} of {len(estimates.draws) + len(estimates.naive)} regressions have no "
-                "finite estimate, as where a rare label has one outcome alone. Their large "
-                "coefficients are kept, so that an interval may have no end: merge such labels, or "
-                "leave them out",
-                "no-estimate",
-                stacklevel=2,
-            )
+        estimates = self._estimated(fitted, target, draws, rng, finite=False, instead=moments)
+        for doubt in doubts_of_coefficients(estimates, odd[0]):
+            warn_about(doubt, "no-estimate", stacklevel=2)
         return estimates
 
     def _estimated(
@@ -388,22 +470,36 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         rng: np.random.Generator,
         *,
         finite: bool = True,
+        instead: Estimates | None = None,
     ) -> Estimates:
-        """Compute a function of coded tables on draws of them, and on resamples of one."""
+        """Compute a function of coded tables on draws of them, and on resamples of one.
+
+        Where there are draws of the numbers that need no tables, they are taken `instead`.
+        """
         resampled = _check_target(target) == "population"
         count = min(check_at_least_one("draws", draws), self._kept)
         tables = list(self._tables(count, peopled=resampled))
 
         def drawn(table: NDArray[Any]) -> Any:
-            rows = rng.integers(0, len(table), len(table)) if resampled else slice(None)
-            return _numbers(function(self._frame(table[rows])), finite=finite)
+            records = self._peopled(table, rng, _FINER) if resampled else table
+            return numbers_of(function(self._frame(records)), finite=finite)
 
-        each = [drawn(table) for table in tables]
+        each = [drawn(table) for table in (tables if instead is None else tables[:1])]
         naive = [drawn(tables[0]) for _ in tables] if resampled else each[:1]
-        names = each[0].index
-        right, wrong = (np.array([_aligned(one, names) for one in part]) for part in (each, naive))
+        names = each[0].index if instead is None else instead.names
+        right, wrong = (np.array([aligned(one, names) for one in part]) for part in (each, naive))
+        if instead is not None:
+            return replace(instead, naive=wrong)
         self._warn_of_chains(right)
         return Estimates(right, wrong, names, target)
+
+    def _peopled(
+        self, table: NDArray[Any], rng: np.random.Generator, finer: int
+    ) -> NDArray[np.uint16]:
+        """Draw records of the population: a resample, or where there are margins, by weights."""
+        if self.margins:
+            return records_of_population(self.margins, table, rng, finer * len(table))
+        return np.asarray(table[rng.integers(0, len(table), len(table))])
 
     @property
     def _kept(self) -> int:
@@ -433,34 +529,10 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         return np.linspace(0, self._kept - 1, count).round().astype(np.int64)
 
     def _warn_of_chains(self, draws: NDArray[np.float64]) -> None:
-        """Warn if chains differ in a number by more than its spread, shape (tables, numbers).
-
-        Counts that were measured are the same in all chains soon; combinations that no marginal
-        has rest on the classes that each chain is at.
-        """
+        """Warn if chains differ in a number by more than its spread, shape (tables, numbers)."""
         chain = self._chosen(len(draws)) // int(self[_GROUP]["records"].sizes["table"])
-        sizes = np.bincount(chain)
-        if len(sizes) < 2 or sizes.min() < _FEW:
-            return
-        each = np.stack([draws[chain == k][: sizes.min()] for k in range(len(sizes))])
-        within, between = (
-            each.var(axis=1, ddof=1).mean(axis=0),
-            each.mean(axis=1).var(axis=0, ddof=1),
-        )
-        moving = within > 0
-        if not np.any(moving):
-            return
-        rhat = np.sqrt(1 - 1 / sizes.min() + between[moving] / within[moving])
-        apart = rhat > _APART + 2 / sizes.min()
-        if np.any(apart):
-            warn_about(
-                f"the chains differ in {np.count_nonzero(apart)} of {draws.shape[1]} numbers "
-                f"(R-hat up to {rhat.max():.2f}): what no released marginal has rests on the "
-                "latent classes, and these on where a chain began. Intervals are rough: release "
-                "these columns together (marginals), or fit with more draws",
-                "chains-differ",
-                stacklevel=4,
-            )
+        for doubt in doubts_of_chains(draws, chain):
+            warn_about(doubt, "chains-differ", stacklevel=4)
 
     def _frame(self, table: NDArray[Any]) -> pd.DataFrame:
         """Codes of a latent table as a DataFrame."""
@@ -477,33 +549,16 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         return list(names)
 
     def _warn_of_unmeasured(self, names: Sequence[str]) -> None:
-        together = [set(part) for part in self.measured]
-        alone = [name for name in names if not any(name in part for part in together)]
-        if alone:
-            warn_about(
-                f"no released marginal has {', '.join(alone[:5])}"
-                f"{' and others' if len(alone) > 5 else ''}: what is said of it is the prior "
-                "alone; release it (marginals)",
-                "no-marginal",
-                stacklevel=3,
-            )
-        pairs = [
-            f"{a} and {b}"
-            for k, a in enumerate(names)
-            for b in names[k + 1 :]
-            if not any({a, b} <= part for part in together)
-        ]
-        if pairs:
-            warn_about(
-                f"no released marginal has {', '.join(pairs[:5])} together"
-                f"{' and others' if len(pairs) > 5 else ''}: how they are related rests on the "
-                "latent class model alone; release them together (workload)",
-                "no-marginal",
-                stacklevel=3,
-            )
+        for doubt in doubts_of_unmeasured(names, self.measured):
+            warn_about(doubt, "no-marginal", stacklevel=3)
 
-    def _warn_of_spreads(self, names: Sequence[str]) -> None:
-        """Warn of columns of numbers whose spread isn't what was released."""
+    def _warn_of_spreads(self, names: Sequence[str], *, drowned: bool) -> None:
+        """Warn of columns of numbers whose spread isn't what was released, if `fit` hasn't."""
+        for doubt in self._doubts_of_spreads(names, drowned=drowned):
+            if doubt not in self._told:
+                warn_about(doubt, "spread", stacklevel=3)
+
+    def _doubts_of_spreads(self, names: Sequence[str], *, drowned: bool = True) -> Iterator[str]:
         tables, known = list(self._tables(min(self._kept, _SPREAD))), list(self.schema.columns)
         for name in names:
             place, column = known.index(name), self.schema.columns[name]
@@ -511,8 +566,27 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
                 np.bincount(one[:, place], minlength=column.cells)[: column.size] for one in tables
             ]
             spread = spread_of(column, np.array(counts))
-            for doubt in spread.doubts(name) if spread else ():
-                warn_about(doubt, "spread", stacklevel=3)
+            if spread is not None:
+                yield from (spread if drowned else replace(spread, drowned=0.0)).doubts(name)
+
+
+def doubted(fit: TablePosterior) -> TablePosterior:
+    """Return what `TableModel.fit` returns, with doubts of columns' spreads in its verdict.
+
+    Warns
+    -----
+    UserWarning
+        Of each. The fit's regressions don't repeat it; those of a fit that was saved and loaded do.
+    """
+    doubts = list(fit._doubts_of_spreads(list(fit.schema.columns)))
+    for doubt in doubts:
+        warn_about(doubt, "spread", stacklevel=4)
+    found = fit.attrs["verdict"]
+    if doubts:
+        before = [] if found.startswith(NO_PROBLEM) else [found]
+        fit.attrs["verdict"] = "; ".join([*before, *doubts])
+    fit._told = frozenset(doubts)
+    return fit
 
 
 def _schema_of(text: str) -> Schema:
@@ -523,45 +597,3 @@ def _check_target(target: Any) -> str:
     if target not in TARGETS:
         raise InvalidInput(f"target is {quoted(target)}; it must be 'population' or 'data'")
     return str(target)
-
-
-def _resampled(counts: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Shares in a resample of each table with these counts."""
-    sizes = np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    drawn = [rng.multinomial(int(n[0]), row / n) for row, n in zip(counts, sizes, strict=True)]
-    return np.asarray(np.array(drawn) / sizes)
-
-
-def _numbers(found: Any, *, finite: bool) -> pd.Series[Any]:
-    """Numbers that a function of a table returned, with their names; NaN where not finite."""
-    import pandas as pd
-
-    if isinstance(found, Mapping):
-        found = pd.Series(found)
-    if isinstance(found, pd.DataFrame):
-        found = found.stack(future_stack=True)
-    try:
-        values = np.asarray(found, dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.array([np.nan])
-    if finite and not np.all(np.isfinite(values)):
-        raise InvalidInput(
-            f"function returned a {type(found).__name__} that isn't finite numbers for one of the "
-            "latent tables; return numbers, and mind that a rare cell may be empty"
-        )
-    flat = np.where(np.isfinite(values), values, np.nan).ravel()
-    return pd.Series(flat, index=found.index if isinstance(found, pd.Series) else None)
-
-
-def _aligned(found: pd.Series[Any], names: Any) -> NDArray[np.float64]:
-    """Numbers of a table in the order of another's, which must be the same ones."""
-    if not found.index.equals(names):
-        same = len(found) == len(names) and found.index.is_unique and names.is_unique
-        if not same or not found.index.isin(names).all():
-            raise InvalidInput(
-                "the numbers of one latent table differ in how many they are, or in their names, "
-                "from another's, as where a label has no records; ask for the same ones of each, "
-                "as by groupby(..., observed=False) or value_counts().reindex(labels)"
-            )
-        found = found.reindex(names)
-    return found.to_numpy()

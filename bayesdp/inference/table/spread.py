@@ -24,7 +24,13 @@ class Spread:
     column's mean, where squares are large, such cells widen the column and inflate what it is
     regressed on. On simulated surveys (3,000 records, epsilon 1, incomes up to 25 times their
     median, regressed on age and education) their share was .35 to .85, and slopes up to 1.2 times
-    the truth.
+    the truth. Means came out 1.2 to 1.7 times the truth, outside their 95% intervals, where the
+    share was above .8, and standard deviations up to 3 times; at .4 and .5 means were right.
+
+    Within a cell numbers are taken to be uniform. Standard deviations of a normal column in three
+    cells, where the share of that was .2, came out a quarter too large, in two, at .28, by .58; the
+    mean of a log-normal one in eight, at .37, by .3 at epsilon 4. Those of a uniform one in two, at
+    .25, were right, as nobody can know from what was released.
 
     Attributes
     ----------
@@ -44,15 +50,16 @@ class Spread:
         if self.drowned > _MOST:
             yield (
                 f"{self.drowned:.0%} of the spread of {name} is in cells that noise drowns, where "
-                "it adds records that there are none of: slopes and means may be too large. "
-                "Declare bounds that few records are beyond, with outside = 'clamp', or wider bins "
-                "where there are few records"
+                "it adds records that there are none of: slopes, means and standard deviations may "
+                "be too large. Declare bounds that few records are beyond, with outside = "
+                "'clamp', or wider bins where there are few records"
             )
         if self.within > _MOST_WITHIN:
             yield (
                 f"{self.within:.0%} of the spread of {name} is within its cells, each of which "
-                "counts as its middle: slopes may be too small. Declare more bins, or narrower "
-                "ones where most records are"
+                "counts as its middle: slopes may be too small, and means and standard deviations "
+                "are those of numbers that are spread evenly in each. Declare more bins, or "
+                "narrower ones where most records are"
             )
 
 

@@ -25,6 +25,9 @@ at random dies: the prior and the proposals cancel, and the likelihoods' ratio i
 Levels of a column may be pooled, neighbours together: a marginal of that column alone counts its
 levels, any other their pools. What the former says of a level is then the same for all records, and
 is kept as a factor: a pool is drawn first, by the sum of its levels' factors times their priors.
+
+Where marginals were chosen on confidential counts, every move but of classes is accepted with the
+ratio of the choice's law too (`bayesdp.kernels.table.choices`).
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.kernels.compiling import inlined, kernel
+from bayesdp.kernels.table.choices import weigh_level, weigh_record
 from bayesdp.kernels.table.state import (
     CHUNK,
     count,
@@ -125,6 +129,14 @@ def _gains(
 
 
 @inlined
+def _allowed(layout: Any, state: Any, i: int, j: int, new: Any, rng: Any) -> bool:
+    """Accept another level of record i in column j, or reject it, by the choices' law."""
+    pool = layout.pool[layout.starts[j] + new]
+    change = weigh_level(state.offers, state.pooled, i, j, pool)
+    return change >= 0.0 or math.log(1.0 - rng.random()) < change
+
+
+@inlined
 def _draw_by_pool(
     layout: Any, state: Any, i: int, j: int, room: Any, spare: Any, bases: Any, rng: Any
 ) -> bool:
@@ -167,7 +179,7 @@ def _draw_by_pool(
         new = at + _chosen(spare, size, inside, rng)
     state.counts[k, place] += 1.0
     state.factor[place] = before
-    if new != old:
+    if new != old and _allowed(layout, state, i, j, new, rng):
         relevel(layout, state, i, j, new)
     return good
 
@@ -207,7 +219,7 @@ def _draw_level(
         room[c] = prior * math.exp(room[c] - top)
         total += room[c]
     new = _chosen(room, levels, total, rng) if total > 0.0 else old
-    if new != old:
+    if new != old and _allowed(layout, state, i, j, new, rng):
         relevel(layout, state, i, j, new)
 
 
@@ -291,6 +303,7 @@ def _batch(layout: Any, state: Any, batch: Any, rng: Any) -> bool:
         moved += 1
         for r in range(layout.owned[j], layout.owned[j + 1]):
             change += _gain(layout, state, r, i, False)
+        change += weigh_level(state.offers, state.pooled, i, j, layout.pool[start + b])
         relevel(layout, state, i, j, b)
         for r in range(layout.owned[j], layout.owned[j + 1]):
             place = place_of(layout, state, r, i)
@@ -330,7 +343,7 @@ def _invent(layout: Any, state: Any, i: int, room: Any, rng: Any) -> bool:
 @inlined
 def _change(layout: Any, state: Any, i: int, added: bool) -> float:
     """Return what one more record like i does to the log likelihood, or i fewer."""
-    change = 0.0
+    change = weigh_record(state.offers, state.pooled, i, 1.0 if added else -1.0)
     for r in layout.wholes:
         change += _gain(layout, state, r, i, added)
     return change

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.kernels.compiling import inlined
+from bayesdp.kernels.table.choices import Offers, shift_level, shift_record
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -114,6 +115,8 @@ class State(NamedTuple):
         Of a pooled column, exp(g - `base`), g what one more record at a level does to the log
         likelihood of the column's marginals by level.
     base : shape (d,)
+    offers : Offers
+        Candidates of choices of marginals, none where there was no choice.
     """
 
     records: NDArray[np.uint16]
@@ -128,6 +131,7 @@ class State(NamedTuple):
     spread: Floats
     factor: Floats
     base: Floats
+    offers: Offers
 
 
 @inlined
@@ -199,6 +203,7 @@ def relevel(layout: Any, state: Any, i: int, j: int, new: Any) -> None:
     """Give record i another level in column j."""
     k, old, start = state.classes[i], np.int64(state.records[i, j]), layout.starts[j]
     pool = layout.pool[start + new]
+    shift_level(state.offers, state.pooled, i, j, pool)
     for q in range(layout.touched[j], layout.touched[j + 1]):
         r = layout.touching[q]
         place = place_of(layout, state, r, i)
@@ -231,5 +236,6 @@ def count(layout: Any, state: Any, i: int, sign: float) -> None:
     """Count record i into all marginals, or out of them."""
     for r in range(layout.offsets.size):
         state.left[place_of(layout, state, r, i)] -= sign
+    shift_record(state.offers, state.pooled, i, sign)
     for j in range(layout.levels.size):
         _refresh(layout, state, j, np.int64(state.records[i, j]))

@@ -34,9 +34,10 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from bayesdp.checks import as_float, check_at_least_one, keep, plain
+from bayesdp.core.censored_views import BetaCopiesView
 from bayesdp.core.fields import later
 from bayesdp.core.outputs.records import Column, Records
-from bayesdp.core.views import RecordsView, View
+from bayesdp.core.views import IntractableView, RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.counts.cells import Axis
@@ -45,6 +46,11 @@ from bayesdp.privacy.guarantee import Strength
 from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours
 from bayesdp.privacy.profile import Profile, pure_profile
 
+_UNKNOWN = (
+    "the copies' law is a function of the model that they were drawn with, which a release doesn't "
+    "hold; analyse each copy as data and join the results by bdp.combine, or for records in (0, 1) "
+    "release by CensoredBetaSynthesizer, which bdp.models.BetaModel reads"
+)
 _KINDS = {"integer": np.int64, "number": np.float64}
 _RESERVED = ("copy", "part")  # columns of a release's file
 _EXACT = (
@@ -110,7 +116,7 @@ class CensoredPosteriorMechanism(Mechanism):
 
     name: ClassVar[str] = "censored_posterior"
     pure: ClassVar[bool] = True
-    views: ClassVar[tuple[View, ...]] = (RecordsView(),)
+    views: ClassVar[tuple[View, ...]] = (IntractableView(BetaCopiesView, _UNKNOWN), RecordsView())
     log_concave: ClassVar[bool] = False
 
     n: int | None

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.core.outputs import OutputSpace
-from bayesdp.core.outputs.counts import CellCounts, Probabilities
+from bayesdp.core.outputs import FromRecords, OutputSpace
+from bayesdp.core.outputs.counts import CellCounts, Probabilities, labels_of
 from bayesdp.core.views import DrawnCountsView, ProductTable, TableView, View
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.counts.category_laws import (
@@ -109,7 +109,10 @@ def space(release: ConjugateMechanism) -> OutputSpace:
 
 def labelled(k: int, size: int) -> CellCounts:
     """The space of counts of `size` synthetic labels from 0 to k - 1, shown in order."""
-    return CellCounts(k, size, limit="size", shown=lambda counts: np.repeat(np.arange(k), counts))
+    how = FromRecords((), partial(labels_of, k, size))
+    return CellCounts(
+        k, size, limit="size", shown=lambda counts: np.repeat(np.arange(k), counts), counted=how
+    )
 
 
 def mode(release: ConjugateMechanism, counts: NDArray[np.int64]) -> NDArray[np.float64]:

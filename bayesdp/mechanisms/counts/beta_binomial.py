@@ -40,14 +40,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import as_float, check_at_least_one
-from bayesdp.core.outputs import WholeNumbers
+from bayesdp.core.outputs import FromRecords, WholeNumbers
+from bayesdp.core.outputs.counts import labels_of
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
@@ -231,7 +234,13 @@ def ones_among(size: int, column: str, **other: Any) -> WholeNumbers:
     def shown(ones: int) -> NDArray[np.int8]:
         return np.repeat(np.array([1, 0], dtype=np.int8), [ones, size - ones])
 
-    return WholeNumbers(0, size, column, limit="size", shown=shown, **other)
+    counted = FromRecords((), partial(_ones_of, size))
+    return WholeNumbers(0, size, column, limit="size", shown=shown, counted=counted, **other)
+
+
+def _ones_of(size: int, columns: Sequence[Any]) -> int:
+    """Count the ones of a column of 0/1 records, or raise InvalidInput."""
+    return int(labels_of(2, size, columns)[1])
 
 
 def check_prior(prior: Any, name: str = "prior", law: str = "beta") -> tuple[float, float]:

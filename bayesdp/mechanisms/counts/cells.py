@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bayesdp.core.axis import Axis as Axis
 from bayesdp.core.axis import check_edges as check_edges
-from bayesdp.core.outputs import structured
+from bayesdp.core.outputs import FromRecords, structured
 from bayesdp.errors import InvalidInput, quoted
 
 
@@ -62,6 +62,13 @@ def table(axes: Sequence[Axis], counts: Any) -> NDArray[Any]:
     columns.append(np.asarray(counts, dtype=np.int64))
     names = [*(field for axis in axes for field in axis.fields), "count"]
     return structured(zip(names, columns, strict=True))
+
+
+def counted_by(axes: Sequence[Axis] | None) -> FromRecords | None:
+    """Make the reading of counts from records, by a column for each axis; None without axes."""
+    if axes is None:
+        return None
+    return FromRecords(tuple(axis.name for axis in axes), partial(counted, axes, clamp=False))
 
 
 def shown_by(axes: Sequence[Axis] | None) -> Callable[[Any], NDArray[Any]] | None:

@@ -66,7 +66,7 @@ from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.conjugate.release import ConjugateMechanism, calibrated
 from bayesdp.mechanisms.counts.category_laws import dirichlet_multinomial_logpmf
 from bayesdp.mechanisms.counts.category_products import one_draw
-from bayesdp.mechanisms.counts.cells import Axis, check_axes, points_in, shown_by
+from bayesdp.mechanisms.counts.cells import Axis, check_axes, counted_by, points_in, shown_by
 from bayesdp.mechanisms.counts.table_fields import (
     check_cell_counts,
     check_prior,
@@ -319,7 +319,8 @@ class DirichletMultinomialMechanism(Mechanism):
     @property
     def space(self) -> CellCounts:
         """Synthetic counts; with axes, a structured array shows their cells too."""
-        return CellCounts(self.cells, self.size, self.zeros, shown=shown_by(self.axes))
+        shown, counted = shown_by(self.axes), counted_by(self.axes)
+        return CellCounts(self.cells, self.size, self.zeros, shown=shown, counted=counted)
 
     def synthetic(self, output: Any, random: np.random.Generator) -> dict[str, NDArray[Any]]:
         """Make the synthetic records that a copy stands for, shape (size,) for each axis.

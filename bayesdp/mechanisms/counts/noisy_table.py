@@ -21,7 +21,9 @@ thus one about all.
 
 All rounds, whatever is chosen
 ------------------------------
-The numbers of rounds, J_r and s_r are fixed before any data are seen. So whatever was released
+Unless the last round's marginals are chosen on confidential counts, for a price of its own, by the
+rule and the proof of `bayesdp.mechanisms.counts.table_choice`, which adds to what follows. The
+numbers of rounds, J_r and s_r are fixed before any data are seen. So whatever was released
 before, and whatever was chosen from it, round r is dominated by the same pair of laws; then the
 whole transcript is dominated by the product of the rounds' pairs (Zhu, Dong and Wang 2022, Theorem
 10; for Gaussian pairs Dong, Roth and Su 2022, Theorem 4). This is the pair of a mechanism whose
@@ -45,7 +47,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -59,17 +61,38 @@ from bayesdp.checks import (
     check_delta,
     check_one_of,
     check_one_statistic,
-    is_number,
 )
-from bayesdp.core.fields import WRITTEN, later, of_table
-from bayesdp.core.outputs import structured
+from bayesdp.core.fields import WRITTEN, later
 from bayesdp.core.outputs.numbers import Numbers
+from bayesdp.core.table_choice import Chosen, Offered
 from bayesdp.core.views import Measured, MeasuredTableView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
-from bayesdp.mechanisms.counts.marginals import check_marginals, checked_codes, counted_codes
+from bayesdp.mechanisms.counts.marginals import checked_codes, counted_codes
+from bayesdp.mechanisms.counts.table_choice import (
+    UNAUDITED,
+    Choice,
+    check_choice,
+    chosen,
+    interval,
+    normal_move,
+    offered,
+    rate_of,
+    scores,
+)
+from bayesdp.mechanisms.counts.table_rounds import (
+    Pools,
+    Round,
+    all_are,
+    check_pools,
+    check_rounds,
+    check_shares,
+    most_of,
+    moves_of,
+    pool_of,
+    shown_by_code,
+)
 from bayesdp.mechanisms.modips.promise import gaussian_profile
-from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.mechanisms.noise.gaussian import DiscreteGaussianMechanism
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism
 from bayesdp.mechanisms.noise.pure import up
@@ -87,44 +110,11 @@ from bayesdp.schema.plain import check_schema, plain_of
 from bayesdp.schema.schema import Schema
 from bayesdp.schema.units import Person
 
-_MOVES = {Neighbours.ADD_REMOVE: 1, Neighbours.REPLACE_ONE: 2}
 _LAWS: dict[str, type[Any]] = {
     "laplace": DiscreteLaplaceMechanism,
     "gaussian": DiscreteGaussianMechanism,
 }
 _MOST_COUNTS = 10**8
-_SUM_TO_ONE = 1e-9  # how far from 1 shares may be, as their sum rounds
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """Marginals that are measured at once, with noise of one scale.
-
-    Parameters
-    ----------
-    marginals : sequence of sequences of str
-        Columns of each marginal, no set of them twice.
-    scale : float
-        Scale of the noise on each count, in records.
-    """
-
-    marginals: tuple[tuple[str, ...], ...]
-    scale: float
-
-
-@dataclass(frozen=True, slots=True)
-class Pools:
-    """Pools of a column's cells, neighbours together.
-
-    Parameters
-    ----------
-    column : str
-    firsts : sequence of int
-        The first cell of each pool, from 0, increasing.
-    """
-
-    column: str
-    firsts: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +129,7 @@ class NoisyTableMechanism(Mechanism):
     schema : `bayesdp.Schema`, or mapping
         Declaration of the table's columns, or the mapping of columns, zeros and unit that makes
         one. Public. Its unit is what the promise protects.
-    rounds : sequence of `bayesdp.mechanisms.counts.noisy_table.Round`, or of mappings
+    rounds : sequence of `bayesdp.mechanisms.counts.table_rounds.Round`, or of mappings
         Marginals and scale of each round. Public. A later round's marginals, but neither their
         number nor the scale, may be chosen from the released numbers of earlier rounds.
     noise : {"gaussian", "laplace"}
@@ -150,10 +140,14 @@ class NoisyTableMechanism(Mechanism):
     n : int, optional
         Number of records, where it is public: not under add/remove-one, nor where the unit is a
         person.
-    pools : sequence of `bayesdp.mechanisms.counts.noisy_table.Pools`, or of mappings
+    pools : sequence of `bayesdp.mechanisms.counts.table_rounds.Pools`, or of mappings
         Columns whose cells are pooled in marginals of several columns; a marginal of such a column
         alone counts its cells. Public; they may be chosen from the released numbers of earlier
         rounds than those that count by them.
+    choice : `bayesdp.mechanisms.counts.table_choice.Choice`, or mapping, optional
+        Candidates of which the last round's marginals were chosen, in their order, on confidential
+        counts. Then the statistic has the counts of all candidates, after those of earlier rounds'
+        marginals, and an output is of the marginals that were chosen.
 
     Raises
     ------
@@ -180,6 +174,7 @@ class NoisyTableMechanism(Mechanism):
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     n: int | None = None
     pools: tuple[Pools, ...] = later(())
+    choice: Choice | None = later(None)  # noqa: RUF009
 
     name: ClassVar[str] = "noisy_table"
     log_concave: ClassVar[bool] = False
@@ -196,11 +191,15 @@ class NoisyTableMechanism(Mechanism):
             )
         object.__setattr__(self, "neighbours", relation)
         object.__setattr__(self, "n", check_public_n(self.n, relation))
-        object.__setattr__(self, "pools", _check_pools(self.pools, self.schema))
-        object.__setattr__(self, "rounds", _check_rounds(self.rounds, self.schema.cells))
-        if self._size > _MOST_COUNTS:
+        object.__setattr__(self, "pools", check_pools(self.pools, self.schema))
+        object.__setattr__(self, "rounds", check_rounds(self.rounds, self.schema.cells))
+        if self.choice is not None:
+            marginals = [one.marginals for one in self.rounds]
+            made = check_choice(self.choice, marginals, self.schema.cells)
+            object.__setattr__(self, "choice", made)
+        if (size := self.wide._size) > _MOST_COUNTS:
             raise InvalidInput(
-                f"the marginals have {self._size:,} counts together; at most {_MOST_COUNTS:,} are "
+                f"the marginals have {size:,} counts together; at most {_MOST_COUNTS:,} are "
                 "released: leave large ones out, or give their columns fewer bins"
             )
         self._moving(relation)  # which there may be none of, and whose checks are of the scales
@@ -230,7 +229,8 @@ class NoisyTableMechanism(Mechanism):
         shares : sequence of float, optional
             Share of the budget that each round takes, positive, with sum 1: of rho with Gaussian
             noise, whose scale is then proportional to sensitivity / sqrt(share), and of epsilon
-            with Laplace noise. By default all are the same.
+            with Laplace noise. The choice's, if there is one, is the last, of mu^2 / 2 or of
+            epsilon. By default all are the same.
         **fields
             The mechanism's other parameters.
 
@@ -241,25 +241,31 @@ class NoisyTableMechanism(Mechanism):
         """
         epsilon, delta = check_epsilon(epsilon), check_delta(delta)
         copies = check_at_least_one("copies", copies)
-        if not isinstance(marginals, list | tuple) or not _all(list | tuple, marginals):
+        if not isinstance(marginals, list | tuple) or not all_are(list | tuple, marginals):
             raise InvalidInput(
                 f"marginals is {quoted(marginals)}; it must be a list of rounds, each a list of "
                 "marginals, as [[('age', 'sex')], [('sex', 'job')]]"
             )
         rounds: Any = [{"marginals": each, "scale": 1.0} for each in marginals]
         like = cls(rounds=rounds, **fields)
-        each = _check_shares(shares, len(like.rounds))
+        each = check_shares(shares, len(like.rounds) + (like.choice is not None))
         power = 1.0 if like.noise == "laplace" else 0.5
         weights = [
             part.sensitivity / share**power
-            for part, share in zip(like._moving(like.neighbours), each, strict=True)
+            for part, share in zip(like._moving(like.neighbours), each, strict=False)
         ]
 
         def at(factor: float) -> NoisyTableMechanism:
             scales = [factor * weight for weight in weights]
             given = zip(like.rounds, scales, strict=True)
             made = tuple(dataclasses.replace(one, scale=scale) for one, scale in given)
-            return dataclasses.replace(like, rounds=made)
+            choice = like.choice
+            if choice is not None:
+                moved = moves_of(like.neighbours) * most_of(like.schema)
+                share = each[-1] / len(made[-1].marginals)
+                rate = rate_of(like.noise, share, factor, moved)
+                choice = dataclasses.replace(choice, rate=rate)
+            return dataclasses.replace(like, rounds=made, choice=choice)
 
         if like.noise == "laplace":
             factor = copies / epsilon
@@ -330,7 +336,38 @@ class NoisyTableMechanism(Mechanism):
         names = list(self.schema.columns)
         pool = {names.index(name): each for name, each in self.pool.items()}
         checked = checked_codes(codes, self.schema)
-        return counted_codes(checked, self._cells, self.places, pool)
+        return counted_codes(checked, self._cells, self.wide.places, pool)
+
+    @property
+    def wide(self) -> NoisyTableMechanism:
+        """The mechanism that measures all of a choice's candidates, whose statistic it shares."""
+        if self.choice is None:
+            return self
+        last = dataclasses.replace(self.rounds[-1], marginals=self.choice.candidates)
+        return dataclasses.replace(self, rounds=(*self.rounds[:-1], last), choice=None)
+
+    def offered(self, output: Any) -> tuple[Offered, ...]:
+        """A choice's candidates, with what the counts released before them let expect of each."""
+        wide, z, counts = self.wide, np.asarray(output, dtype=np.float64), {}
+        for columns, part in reversed([*zip(self.places, self.slices, strict=True)][: self._known]):
+            if len(columns) == 1:
+                counts[columns[0]] = z[..., part]
+        shapes = [self.shape_of(part) for part in wide.marginals[self._known :]]
+        firsts = {list(self.schema.columns).index(one.column): one.firsts for one in self.pools}
+        deviation = self.rounds[-1].scale * (1 if self.noise == "gaussian" else math.sqrt(2))
+        return offered(wide.places[self._known :], shapes, counts, firsts, self.n, deviation)
+
+    def choose(self, output: Any, statistic: Any) -> NoisyTableMechanism:
+        """Choose the last round's marginals on confidential counts, exactly, for good.
+
+        The output has the released counts of all rounds before; the statistic, all counts.
+        """
+        choice: Any = self.choice
+        scored = scores(self.offered(output), self._candidates(statistic))
+        order = chosen(scored, len(self.rounds[-1].marginals), choice.rate)
+        marginals = tuple(choice.candidates[k] for k in order)
+        last = dataclasses.replace(self.rounds[-1], marginals=marginals)
+        return dataclasses.replace(self, rounds=(*self.rounds[:-1], last))
 
     # What is promised.
 
@@ -338,28 +375,32 @@ class NoisyTableMechanism(Mechanism):
         """Return the neighbouring relation asked for, one of records; else raise InvalidInput."""
         relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
         check_unshown(relation, self.n)
-        _moves_of(relation)  # which there may be none of
+        moves_of(relation)  # which there may be none of
         return relation
 
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
         """The privacy profile of `copies` independent copies, whatever marginals were chosen."""
         copies = check_at_least_one("copies", copies)
         parts = self._moving(self.relation(neighbours))
+        each = self._intervals(self.relation(neighbours))
         if self.noise == "laplace":
             one = sum((Fraction(p.moved()) / Fraction(p.scale) for p in parts), Fraction(0))
+            one += sum(map(Fraction, each))
             return pure_profile(up(one), copies, up(copies * one))
         if len(parts) == 1:
             single: Profile = parts[0].profile(copies=copies)
             return single
-        ratios = [part.moved() / part.scale for part in parts]
-        components = sum(part.dimension for part in parts)
+        ratios = [part.moved() / part.scale for part in parts] + list(map(normal_move, each))
+        components = sum(part.dimension for part in parts) + len(each)
         least = min(part.noise.scale for part in parts)
         spread = [*ratios, *[0.0] * (components - len(ratios))]
         return gaussian_profile(least, spread, copies)
 
     def rho(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> float | None:
         """The zCDP parameter of `copies` copies of Gaussian noise; None for Laplace."""
-        each = [part.rho(copies=copies) for part in self._moving(self.relation(neighbours))]
+        relation = self.relation(neighbours)
+        each = [part.rho(copies=copies) for part in self._moving(relation)]
+        each += [up(copies * Fraction(one) ** 2 / 8) for one in self._intervals(relation)]
         return None if None in each else total(each)
 
     @property
@@ -382,6 +423,11 @@ class NoisyTableMechanism(Mechanism):
                 "The pools of cells were chosen without the data, or from nothing of them but what "
                 "had been released before."
             )
+        if self.choice is not None:
+            notes.append(
+                "But the last round's marginals were chosen on confidential counts, by the "
+                "exponential mechanism, which is in the promise; their candidates without the data."
+            )
         unit = self.schema.unit
         if isinstance(unit, Person):
             notes.append(
@@ -396,29 +442,40 @@ class NoisyTableMechanism(Mechanism):
 
     def check_statistic(self, statistic: Any) -> Any:
         """Return the statistic if it is a single one that can be released, else raise."""
-        check_one_statistic(self.check_statistics(statistic).shape, (self._size,))
+        check_one_statistic(self.check_statistics(statistic).shape, (self.wide._size,))
         return statistic
 
     def check_statistics(self, statistic: Any) -> NDArray[np.int64]:
         """Return one statistic or several, whose last axis are the counts, or raise."""
+        if self.choice is not None:
+            return self.wide.check_statistics(statistic)
         given = self._split(statistic, "statistic")
         parts = zip(self._noises, given, strict=True)
         return np.concatenate([noise.check_statistics(x) for noise, x in parts], axis=-1)
 
     def draw(self, statistic: Any, copies: int) -> NDArray[np.int64]:
-        """Draw copies, exactly, from the secure generator; the counts are the last axis."""
-        parts = zip(self._noises, self._split(statistic, "statistic"), strict=True)
+        """Draw copies, exactly, from the secure generator; the counts are the last axis.
+
+        They are of the rounds' marginals: the last ones' choice is drawn by `choose`.
+        """
+        parts = zip(self._noises, self._split(self.of_rounds(statistic), "statistic"), strict=True)
         return np.concatenate([noise.draw(x, copies) for noise, x in parts], axis=-1)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
         """Log Pr[output | statistic] given the marginals, vectorised over both.
 
         The last axis of both are the counts. It is the law of the whole transcript: the choice of a
-        later round's marginals is a function of what earlier rounds released.
+        later round's marginals is a function of what earlier rounds released or, where there is a
+        `choice`, has a law of its own given that and the statistic, which is a factor here.
         """
-        both = self._split(output, "output"), self._split(statistic, "statistic")
+        both = self._split(output, "output"), self._split(self.of_rounds(statistic), "statistic")
         parts = zip(self._noises, *both, strict=True)
-        return np.asarray(sum(noise.logp(z, x) for noise, z, x in parts))
+        log = np.asarray(sum(noise.logp(z, x) for noise, z, x in parts))
+        if self.choice is None:
+            return log
+        made = self._chosen(output)
+        scored = scores(made.offered, self._candidates(statistic))
+        return np.asarray(log + made.log_law(scored))
 
     # What is written down, read, and what an audit tries.
 
@@ -430,17 +487,22 @@ class NoisyTableMechanism(Mechanism):
             for one, noise in zip(self.rounds, self._noises, strict=True)
             for _ in one.marginals
         ]
-        shapes = map(self.shape_of, self.marginals)
+        shapes, choice = map(self.shape_of, self.marginals), self._chosen if self.choice else None
         measured = zip(self.places, shapes, cells, self.slices, strict=True)
         made = tuple(Measured(*each) for each in measured)
-        return (MeasuredTableView(self.schema, self.schema.cells, made, self.pool),)
+        return (MeasuredTableView(self.schema, self.schema.cells, made, self.pool, choice),)
+
+    def _chosen(self, output: Any) -> Chosen:
+        choice: Any = self.choice
+        return Chosen(self.offered(output), self._order, choice.rate)
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Pairs of one unit in the first cell of every marginal, and none, or one in the last."""
-        unit = _most(self.schema)
+        if self.choice is not None:
+            raise InvalidInput(UNAUDITED)
         first, last, none = ([0] * self._size for _ in range(3))
         for part in self.slices:
-            first[part.start] = last[part.stop - 1] = unit
+            first[part.start] = last[part.stop - 1] = most_of(self.schema)
         if self.neighbours is Neighbours.REPLACE_ONE:
             return [(tuple(first), tuple(last))]
         return [(tuple(none), tuple(first))]
@@ -475,11 +537,41 @@ class NoisyTableMechanism(Mechanism):
 
     def _moving(self, relation: Neighbours) -> tuple[Any, ...]:
         """Noise of the counts that move between neighbours, at most, in each round."""
-        moves, most = _moves_of(relation), _most(self.schema)
+        moves, most = moves_of(relation), most_of(self.schema)
         return tuple(
             _noise(self.noise, one.scale, moves * len(one.marginals), most, relation)
             for one in self.rounds
         )
+
+    @property
+    def _order(self) -> tuple[int, ...]:
+        """Places of the chosen marginals among the candidates."""
+        choice: Any = self.choice
+        return tuple(choice.candidates.index(part) for part in self.rounds[-1].marginals)
+
+    def _intervals(self, relation: Neighbours) -> list[float]:
+        """Length of the interval of log ratios of each choice."""
+        if self.choice is None:
+            return []
+        moved = moves_of(relation) * most_of(self.schema)
+        return [interval(self.choice.rate, moved)] * len(self.rounds[-1].marginals)
+
+    @property
+    def _known(self) -> int:
+        """Number of marginals before the last round's."""
+        return len(self.marginals) - len(self.rounds[-1].marginals)
+
+    def _candidates(self, statistic: Any) -> list[NDArray[Any]]:
+        """Counts of a choice's candidates in a statistic."""
+        return [np.asarray(statistic)[..., part] for part in self.wide.slices[self._known :]]
+
+    def of_rounds(self, statistic: Any) -> Any:
+        """Counts of the rounds' marginals in a statistic: all of them where there is no choice."""
+        given = np.asarray(statistic)
+        if self.choice is None or given.shape[-1:] != (self.wide._size,):
+            return given
+        each, start = self._candidates(given), self.slices[self._known].start
+        return np.concatenate([given[..., :start], *[each[k] for k in self._order]], axis=-1)
 
     def _split(self, values: Any, name: str) -> list[NDArray[Any]]:
         """Split counts by their rounds, along the last axis."""
@@ -491,11 +583,6 @@ class NoisyTableMechanism(Mechanism):
             )
         firsts = np.cumsum([len(one.marginals) for one in self.rounds])[:-1]
         return np.split(given, [self.slices[k].start for k in firsts], axis=-1)
-
-
-def pool_of(firsts: Sequence[int], cells: int) -> NDArray[np.int64]:
-    """The pool of each of a column's cells, by the first cell of each pool."""
-    return np.searchsorted(firsts, np.arange(cells), side="right").astype(np.int64) - 1
 
 
 _LEAST = 2.0**-20  # of the factor that scales are multiplied by
@@ -511,89 +598,3 @@ def _noise(law: str, scale: float, moving: int, most: int, relation: Neighbours)
     if Fraction(sensitivity) < Fraction(moved) * most:
         sensitivity = math.nextafter(sensitivity, math.inf)
     return _LAWS[law](scale, sensitivity, relation, dimension=moving * most)
-
-
-def _most(schema: Schema) -> int:
-    """Largest number of records of the unit that is protected."""
-    return schema.unit.most if isinstance(schema.unit, Person) else 1
-
-
-def _moves_of(relation: Neighbours) -> int:
-    """Number of units that are taken away or added between neighbours."""
-    if relation not in _MOVES:
-        raise InvalidInput(
-            f"neighbours is {quoted(relation.value)}; tables of records have 'add_remove' and "
-            "'replace_one'"
-        )
-    return _MOVES[relation]
-
-
-def _check_rounds(rounds: Any, cells: dict[str, int]) -> tuple[Round, ...]:
-    """Return the rounds with their marginals as tuples of columns, or raise InvalidInput."""
-    if not isinstance(rounds, list | tuple) or not rounds or not _all(Round | Mapping, rounds):
-        raise InvalidInput(
-            f"rounds is {quoted(rounds)}; it must be a list of Round, or of mappings of marginals "
-            "and scale, one or more"
-        )
-    made = []
-    for given in rounds:
-        one = of_table(Round)("rounds", given)
-        marginals = check_marginals(one.marginals, cells)
-        made.append(Round(marginals, check_positive("scale", one.scale)))
-    return tuple(made)
-
-
-def _check_pools(pools: Any, schema: Schema) -> tuple[Pools, ...]:
-    """Return the pools, of intervals of the schema, or raise InvalidInput."""
-    if not isinstance(pools, list | tuple) or not _all(Pools | Mapping, pools):
-        raise InvalidInput(
-            f"pools is {quoted(pools)}; it must be a list of Pools, or of mappings of a column and "
-            "firsts, the first cell of each pool"
-        )
-    made = [of_table(Pools)("pools", one) for one in pools]
-    if len({one.column for one in made}) < len(made):
-        raise InvalidInput("pools has a column twice; give each once")
-    for one in made:
-        if not isinstance(one.firsts, list | tuple) or not _all(int, one.firsts):
-            raise InvalidInput(
-                f"firsts is {quoted(one.firsts)}; it must be a list of whole numbers"
-            )
-    schema.pooled({one.column: one.firsts for one in made})
-    return tuple(Pools(one.column, tuple(one.firsts)) for one in made)
-
-
-def _check_shares(shares: Any, rounds: int) -> list[float]:
-    if shares is None:
-        return [1 / rounds] * rounds
-    given = list(shares) if isinstance(shares, list | tuple) else []
-    good = len(given) == rounds and all(is_number(one) and one > 0 for one in given)
-    if not good or not abs(math.fsum(given) - 1) <= _SUM_TO_ONE:
-        raise InvalidInput(
-            f"shares is {quoted(shares)}; it must be one positive number for each of the {rounds} "
-            "rounds, with sum 1"
-        )
-    return [float(one) for one in given]
-
-
-def _all(kind: Any, values: Sequence[Any]) -> bool:
-    return all(isinstance(value, kind) for value in values)
-
-
-def shown_by_code(mechanism: NoisyTableMechanism, output: NDArray[Any]) -> NDArray[Any]:
-    """Show counts as a structured array of round, marginal, cell by codes or pools, and count."""
-    of = [k for k, one in enumerate(mechanism.rounds, 1) for _ in one.marginals]
-    rounds, labels, cells = [], [], []
-    for number, columns in zip(of, mechanism.marginals, strict=True):
-        shape = mechanism.shape_of(columns)
-        size = math.prod(shape)
-        rounds.append(np.full(size, number))
-        labels.append(np.full(size, " x ".join(columns), dtype=object))
-        cells += [", ".join(map(str, cell)) for cell in np.ndindex(shape)]
-    return structured(
-        [
-            ("round", np.concatenate(rounds)),
-            ("marginal", np.concatenate(labels)),
-            ("cell", np.array(cells, dtype=object)),
-            ("count", output.astype(np.int64)),
-        ]
-    )

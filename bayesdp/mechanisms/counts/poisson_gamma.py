@@ -92,7 +92,7 @@ from bayesdp.core.views import (
 )
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
-from bayesdp.mechanisms.counts.cells import Axis, shown_by
+from bayesdp.mechanisms.counts.cells import Axis, counted_by, shown_by
 from bayesdp.mechanisms.counts.dirichlet_multinomial import check_relation
 from bayesdp.mechanisms.counts.negative_binomial_sums import log_coefficient, record_ratios
 from bayesdp.mechanisms.counts.table_fields import (
@@ -357,7 +357,8 @@ class PoissonGammaMechanism(Mechanism):
     def space(self) -> CellCounts:
         """Synthetic counts; with names, a structured array shows the areas too."""
         axes = None if self.areas is None else (Axis("area", categories=self.areas),)
-        return CellCounts(len(self.expected), self.total, self._zeros, shown=shown_by(axes))
+        shown, counted = shown_by(axes), counted_by(axes)
+        return CellCounts(len(self.expected), self.total, self._zeros, shown=shown, counted=counted)
 
     @property
     def _zeros(self) -> tuple[int, ...]:

@@ -196,7 +196,7 @@ class Selection(Mechanism):
             Utilities.
         """
         gamma = exponents(self.check_statistics(statistic), self.rate)
-        return chosen_law(output, self._log_law(gamma))
+        return chosen_law(output, self.log_law(gamma))
 
     def _choose(
         self, rows: NDArray[Any], gamma: NDArray[np.float64], copies: int
@@ -204,7 +204,7 @@ class Selection(Mechanism):
         """Choose positions, all rows once, then all again; rows and gamma are (rows, k)."""
         raise NotImplementedError
 
-    def _log_law(self, gamma: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_law(self, gamma: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log-probability of each candidate, from gamma = rate * its distance from the best."""
         raise NotImplementedError
 

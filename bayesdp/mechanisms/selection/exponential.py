@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from bayesdp.core.views import ChoiceView
@@ -104,8 +103,16 @@ class ExponentialMechanism(Selection):
             pending = np.concatenate([block[~done], pending[_BLOCK:]])
         return chosen
 
-    def _log_law(self, gamma: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(-gamma - scipy.special.logsumexp(-gamma, axis=-1, keepdims=True))
+    def log_law(self, gamma: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Log-probability of each candidate, from gamma = rate * its distance from the best.
+
+        Parameters
+        ----------
+        gamma : ndarray, shape (..., k)
+            At least 0, and 0 for the best.
+        """
+        # The best candidate's gamma is 0, so that the sum is at least 1.
+        return np.asarray(-gamma - np.log(np.exp(-gamma).sum(axis=-1, keepdims=True)))
 
     @property
     def views(self) -> tuple[ChoiceView, ...]:

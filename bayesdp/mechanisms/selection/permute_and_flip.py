@@ -116,7 +116,14 @@ class PermuteAndFlipMechanism(Selection):
             chosen[start : start + step] = (number > rank[:, None]).argmax(axis=1)
         return chosen
 
-    def _log_law(self, gamma: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_law(self, gamma: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Log-probability of each candidate, from gamma = rate * its distance from the best.
+
+        Parameters
+        ----------
+        gamma : ndarray, shape (..., k)
+            At least 0, and 0 for the best.
+        """
         p = np.exp(-gamma)
         end = np.minimum(1.0, _FURTHEST / p.sum(axis=-1, keepdims=True))
         integral = np.zeros_like(p)

@@ -52,6 +52,25 @@ def every_replacement(mechanism: Any) -> list[tuple[Any, Any]]:
     ]
 
 
+QUANTILES = [
+    bdp.mechanisms.QuantileMechanism(1.0, (0, 1, 2.5, 4), (0.5,)),
+    bdp.mechanisms.QuantileMechanism(
+        2.0, range(6), (0.125, 0.7), REPLACE_ONE, 5, "permute_and_flip"
+    ),
+]
+
+
+def neighbouring_counts(mechanism: Any, most: int = 3) -> list[tuple[Any, Any]]:
+    """All counts of at most that many records, or of n, and their neighbours; and the worst."""
+    public, k = mechanism.n is not None, mechanism.k
+    sizes = [mechanism.n] if public else range(most + 1)
+    every = [c for c in itertools.product(range(max(sizes) + 1), repeat=k) if sum(c) in sizes]
+    one = np.eye(k, dtype=int)
+    moves = [a - b for a in one for b in one if (a != b).any()] if public else list(one)
+    near = [(np.array(c), c + move) for c in every for move in moves if (c + move >= 0).all()]
+    return near + mechanism.pairs()
+
+
 RESPONSES = [
     (bdp.mechanisms.RandomizedResponseMechanism.binary(1.0), 0.0),
     (bdp.mechanisms.RandomizedResponseMechanism.kary(0.5, 3, n=2), 0.0),
@@ -224,6 +243,12 @@ EXAMPLES: list[Example] = [
     *(
         Example(m, changes(m, [0.0] * m.k, np.arange(m.k) * 1.75 * m.sensitivity), np.arange(m.k))
         for m in CHOICES
+    ),
+    *(
+        Example(m, pairs, m.outputs(), loose=True)  # a supremum over numbers of cells
+        for m, pairs in zip(
+            QUANTILES, (neighbouring_counts(QUANTILES[0]), QUANTILES[1].pairs()), strict=True
+        )
     ),
     *(Example(m, every_replacement(m), m.outputs(), delta) for m, delta in RESPONSES),
 ]

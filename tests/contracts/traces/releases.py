@@ -107,6 +107,10 @@ def discrete_laplace(r: Records) -> None:
     bdp.synthesizers.DiscreteLaplaceSynthesizer(2.0).release(r.bits)
 
 
+def quantile(r: Records) -> None:
+    bdp.synthesizers.QuantileSynthesizer(2.0, (300, 900)).release(r.real)
+
+
 def censor(r: Records) -> None:
     """And sample from it as one does with any model."""
     from bayesdp.engines.pymc import sampling as pymc
@@ -205,7 +209,7 @@ def schema(r: Records) -> None:
         {"sex": sex, "age": age, "pressure": {"type": "real", "bounds": (300, 600), "bins": 3}},
         unit={"person": "id", "most": 1},
     )
-    frame = made.limited(r.table.assign(id=r.real))
+    frame = made.limited(r.table.assign(id=[f"{v!r}" for v in r.real]))
     for k in range(len(frame)):
         with contextlib.suppress(bdp.errors.InvalidInput):
             made.decoded(made.coded(frame[k : k + 1]), np.random.default_rng(1))
@@ -224,11 +228,16 @@ def whole_table(r: Records) -> None:
     real = {"type": "real", "bounds": (300, 900), "bins": 4, "outside": "clamp"}
     note = {"type": "category", "labels": ["seen", "strange"], "other": "strange"}
     columns = {"sex": sex, "age": age, "pressure": real, "note": note}
-    frame = r.table.assign(id=r.real, note=[f"{v!r}" for v in r.unit])
+    ids, notes = ([f"{v!r}" for v in values] for values in (r.real, r.unit))
+    frame = r.table.assign(id=ids, note=notes)
     persons = bdp.Schema(columns, unit={"person": "id", "most": 1})
     bdp.TableSynthesizer(persons, epsilon=1.0, delta=1e-6, chosen=2).release(frame)
     path = Path(os.environ["CURATORS_OWN"]) / "table.csv"
-    frame[[*columns]].to_csv(path, index=False)
+    frame.to_csv(path, index=False)
+    of_persons = bdp.TableSynthesizer(persons, epsilon=1.0)
+    of_persons.release(bdp.scan(path, of_persons.columns, rows=7))
+    with contextlib.suppress(bdp.errors.InvalidInput):  # ids that aren't whole numbers
+        of_persons.release(iter([frame[:9], frame[9:].assign(id=r.real[9:])]))
     made = bdp.TableSynthesizer(bdp.Schema(columns), epsilon=1.0)
     made.release(bdp.scan(path, [*columns], rows=7))
     strict = bdp.Schema({**columns, "note": note | {"other": None}})
@@ -319,6 +328,7 @@ CASES: dict[str, Callable[[Records], None]] = {
     "PerturbedCoefficientsSynthesizer": coefficients,
     "PerturbedHistogramSynthesizer": histogram,
     "PoissonGammaSynthesizer": poisson_gamma,
+    "QuantileSynthesizer": quantile,
     "PosteriorSynthesizer": posterior_grid,
     "PseudoPosterior": pseudo_posterior,
     "PublicRegressionWeights": public_weights,

@@ -5,13 +5,14 @@ import math
 import arviz as az
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
 import bayesdp as bdp
 from bayesdp.core.censored_views import BetaCopiesView
 from bayesdp.core.views import view_of
 from bayesdp.engines import exchange
-from bayesdp.kernels.censored import exchange as kernels
+from bayesdp.kernels.censored import clipped_beta as kernels
+from bayesdp.kernels.censored import populations
 
 MANY = 5.0  # standard errors, of a false alarm of 6e-7
 
@@ -45,15 +46,30 @@ def likelihoods(view: BetaCopiesView, copies, inner: int = 24) -> np.ndarray:
     return np.array([np.exp(log).mean(axis=(1, 2)) for log in each])
 
 
-def enumerated(view: BetaCopiesView, copies, prior, *, normalized: bool = True) -> dict:
-    """Posterior means given two records' copies, by sums over records, cells and parameters."""
-    g, h = (v.ravel() for v in np.meshgrid(np.linspace(-9, 9, 61), np.linspace(-5, 5, 61)))
+def beta_law(prior, g, h, z) -> tuple[np.ndarray, np.ndarray]:
+    """Log prior of (logit phi, log lambda), and the density of a record's logit, at grids."""
     p, q, shape, rate = prior
     log_prior = p * special.log_expit(g) + q * special.log_expit(-g) + shape * h - rate * np.exp(h)
+    a, b = (np.exp(h) * special.expit(s * g) for s in (1, -1))
+    logs = np.outer(a, special.log_expit(z)) + np.outer(b, special.log_expit(-z))
+    return log_prior, np.exp(logs - special.betaln(a, b)[:, None])
+
+
+def logit_normal_law(prior, g, h, z) -> tuple[np.ndarray, np.ndarray]:
+    """The same of (mu, log sigma), by SciPy's densities."""
+    m, k, a, b = prior
+    sigma = np.exp(h)
+    log_prior = stats.invgamma.logpdf(sigma**2, a, scale=b) + 2 * h
+    log_prior += stats.norm.logpdf(g, m, sigma / math.sqrt(k))
+    return log_prior, stats.norm.pdf(z, g[:, None], sigma[:, None])
+
+
+def enumerated(view: BetaCopiesView, copies, law_of, prior, *, normalized: bool = True) -> dict:
+    """Posterior means given two records' copies, by sums over records, cells and parameters."""
+    g, h = (v.ravel() for v in np.meshgrid(np.linspace(-9, 9, 61), np.linspace(-5, 5, 61)))
     z = np.linspace(-40, 40, 401)  # logit of a record
     t1, t2 = special.log_expit(z), special.log_expit(-z)
-    a, b = (np.exp(h) * special.expit(s * g) for s in (1, -1))
-    law = np.exp(np.outer(a, t1) + np.outer(b, t2) - special.betaln(a, b)[:, None])
+    log_prior, law = law_of(prior, g, h, z)
     phi, lam, weights = points_of(view)
     each = np.exp(terms(view, phi, lam, t1, t2))
 
@@ -90,7 +106,14 @@ def scores(kept, exact) -> list[float]:
 
 
 @pytest.mark.slow
-def test_two_records_are_as_enumerated():
+@pytest.mark.parametrize(
+    ("population", "law_of", "prior"),
+    [
+        ("beta", beta_law, (3.0, 2.0, 4.0, 1.0)),
+        ("logit_normal", logit_normal_law, (0.5, 0.5, 3.0, 3.0)),
+    ],
+)
+def test_two_records_are_as_enumerated(population, law_of, prior):
     """A coarse grid, where cells, jitter and clipping all show; and the check convicts.
 
     Without Z, which the auxiliary draws cancel, the means lie elsewhere.
@@ -98,21 +121,21 @@ def test_two_records_are_as_enumerated():
     mechanism = bdp.mechanisms.CensoredBetaMechanism(
         (-2.5, 3.5), 12, prior_phi=(1.5, 1.0), prior_lambda=(0.5, 0.8), largest=40.0, grid=(2, 3)
     )
-    view, prior = view_of(mechanism, BetaCopiesView), (3.0, 2.0, 4.0, 1.0)
+    view = view_of(mechanism, BetaCopiesView)
     rng = np.random.default_rng(1)
     copies = [rng.beta(8, 2, 12), rng.beta(3, 2, 12)]
-    target = exchange.BetaPosterior(view, copies, prior, [(2, 1.0)])
+    target = exchange.CopiesPosterior(view, copies, prior, [(2, 1.0)], population)
     kept = exchange.sample_exchange(target, draws=8000, chains=2, warmup=500, seed=3)
-    assert max(scores(kept, enumerated(view, copies, prior))) < MANY
-    assert max(scores(kept, enumerated(view, copies, prior, normalized=False))) > 2 * MANY
+    exact = enumerated(view, copies, law_of, prior)
+    assert max(scores(kept, exact)) < MANY
+    without = enumerated(view, copies, law_of, prior, normalized=False)
+    assert max(scores(kept, without)) > 2 * MANY
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bits", [(3, 3), (2, 5)])
 def test_the_auxiliary_draws_are_the_mechanisms(bits):
     """Cells of a coarse grid, by their exact probabilities: chi-square, false alarm 1e-6."""
-    from scipy import stats
-
     mechanism = bdp.mechanisms.CensoredBetaMechanism(
         (-1.0, 1.5), 1, prior_phi=(0.5, 2.0), prior_lambda=(0.2, 0.5), largest=90.0, grid=bits
     )
@@ -122,7 +145,7 @@ def test_the_auxiliary_draws_are_the_mechanisms(bits):
     phi, lam, weights = points_of(view)
     t1, t2 = np.log(x), np.log1p(-x)
     log = weights + terms(view, phi, lam, t1, t2).sum(axis=1)
-    law = exchange.BetaPosterior(view, [x], (1.0, 1.0, 2.0, 0.1), [(30, 1.0)]).law()
+    law = exchange.CopiesPosterior(view, [x], (1.0, 1.0, 2.0, 0.1), [(30, 1.0)]).law()
     work, drawn = np.zeros((kernels.MOST, 7)), np.empty((20_000, 2))
     work[0, :4] = 0.0, 1.0, 0.0, 1.0
     assert kernels.draw_points(t1, t2, 30, law, work, 1, rng, drawn) > 0
@@ -142,13 +165,15 @@ def test_a_bound_holds_in_its_block():
     rng = np.random.default_rng(7)
     mechanism = bdp.mechanisms.CensoredBetaMechanism((-2.0, 1.0), 1, prior_phi=(3.0, 0.5))
     view = view_of(mechanism, BetaCopiesView)
-    law = exchange.BetaPosterior(view, [np.array([0.5])], (1.0,) * 4, [(1, 1.0)]).law()
+    law = exchange.CopiesPosterior(view, [np.array([0.5])], (1.0,) * 4, [(1, 1.0)]).law()
     corners = np.empty((4, 4))
     for _ in range(40):
         a, b = np.exp(rng.uniform(-4, 3, 2))
         t1, t2 = np.empty(20), np.empty(20)
         eta = np.array([math.log(a / b), math.log(a + b)])
-        kernels.draw_records(t1, t2, 0, 20, eta, np.random.Generator(np.random.SFC64(1)))
+        populations.draw_records(
+            populations.BETA, t1, t2, 0, 20, eta, np.random.Generator(np.random.SFC64(1))
+        )
         wide, high = 2.0 ** -rng.integers(0, 8, 2)
         u, v = rng.integers(0, 1 / wide) * wide, rng.integers(0, 1 / high) * high
         block, size = np.array([u, wide, v, high]), np.abs(t1).sum() + np.abs(t2).sum()

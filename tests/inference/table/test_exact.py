@@ -1,5 +1,6 @@
 """TableModel's posterior of a tiny table, against enumeration of all tables under its own prior."""
 
+import dataclasses
 import itertools
 import math
 from collections import Counter
@@ -12,7 +13,11 @@ import bayesdp as bdp
 from bayesdp.engines import latent_records
 from bayesdp.engines.latent_records import ABSENT, GRID
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:the chains of this fit")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:the chains of this fit"),
+    pytest.mark.filterwarnings("ignore:.*of the spread of"),  # of three records
+]
 CHAINS, DRAWS, LIKELY = 16, 1500, 12
 FAR = 10.5
 """Standard errors of a mean of 16 chains: Student's t of 15 degrees is beyond once in 4e7."""
@@ -30,6 +35,23 @@ def released(noise: str, n: int | None, zeros: list) -> bdp.Release:
     relation = "add_remove" if n is None else "replace_one"
     made = bdp.mechanisms.NoisyTableMechanism(
         bdp.Schema(columns, zeros), rounds, noise, relation, n
+    )
+    with bdp.reproducible(8):
+        statistic = made.statistic_of(pd.DataFrame(SHOWN, columns=list("abc")))
+        return bdp.Release.of(made, made.release(statistic), delta=1e-6)
+
+
+def chosen(noise: str, n: int | None) -> bdp.Release:
+    """One pair of three, chosen on confidential counts, which matters as much as the noise."""
+    columns = {name: {"type": "integer", "bounds": (0, 1)} for name in "abc"}
+    rounds = [
+        {"marginals": [("a",), ("b",), ("c",)], "scale": 1.1},
+        {"marginals": [("c", "a")], "scale": 1.4},
+    ]
+    choice = {"candidates": [("a", "b"), ("b", "c"), ("c", "a")], "rate": 1.5}
+    relation = "add_remove" if n is None else "replace_one"
+    made = bdp.mechanisms.NoisyTableMechanism(
+        bdp.Schema(columns), rounds, noise, relation, n, choice=choice
     )
     with bdp.reproducible(8):
         statistic = made.statistic_of(pd.DataFrame(SHOWN, columns=list("abc")))
@@ -107,6 +129,30 @@ def test_tables_are_drawn_from_the_models_posterior(noise, n, classes, zeros, mo
     wanted = exact(release, classes, range(largest + 1) if n is None else [3], zeros)
     assert sum(sorted(wanted.values())[-LIKELY:]) > 0.2
     assert distances(release, classes, wanted).max() < FAR
+
+
+@pytest.mark.parametrize(
+    ("noise", "n", "classes"),
+    [
+        ("laplace", None, 1),
+        ("gaussian", 3, 1),
+        pytest.param("laplace", None, 2, marks=pytest.mark.calibrate),
+    ],
+)
+def test_a_choices_law_is_in_the_posterior(noise, n, classes, monkeypatch):
+    """And a fit is convicted where it is left out."""
+    release = chosen(noise, n)
+    largest = 6 if n is None else 3
+    monkeypatch.setattr(latent_records.Problem, "capacity", lambda problem: largest)
+    wanted = exact(release, classes, range(largest + 1) if n is None else [3], [])
+    assert distances(release, classes, wanted).max() < FAR
+    if n is not None:
+        monkeypatch.setattr(bdp.TableModel, "read", without_choice(bdp.TableModel.read))
+        assert distances(release, classes, wanted).max() > FAR
+
+
+def without_choice(read):
+    return lambda model, release: dataclasses.replace(read(model, release), chosen=())
 
 
 def test_a_wrong_sign_is_convicted(monkeypatch):

@@ -1,6 +1,7 @@
 """What the spread of a column of numbers rests on."""
 
 import datetime as dt
+import re
 import warnings
 
 import numpy as np
@@ -8,6 +9,8 @@ import pandas as pd
 import pytest
 
 import bayesdp as bdp
+from bayesdp.inference import verdict
+from bayesdp.inference.table.posterior import doubted
 from bayesdp.inference.table.spread import spread_of
 
 
@@ -48,8 +51,8 @@ def test_no_record_and_no_spread():
     assert (alone.drowned, alone.within, list(alone.doubts("x"))) == (0.0, 0.0, [])
 
 
-def asked(incomes, bins):
-    """A regression of incomes by latent tables that are given, each a column of cells' numbers."""
+def posterior(incomes, bins):
+    """A fit, with latent tables that are given, each a column of cells' numbers."""
     schema = bdp.Schema(
         {
             "income": {"type": "real", "bounds": (0, 100), "bins": bins},
@@ -75,19 +78,48 @@ def asked(incomes, bins):
         )
     old = np.arange(len(incomes[0])) % 2
     records = np.array([[np.stack([one, old], axis=-1) for one in incomes]], dtype=np.uint16)
-    return bdp.models.TablePosterior.of(fit, records).regression("income ~ old", seed=1, draws=4)
+    return bdp.models.TablePosterior.of(fit, records)
 
 
-def test_a_regression_says_what_its_columns_rest_on():
+def asked(given):
+    return given.regression("income ~ old", by="tables", seed=1, draws=4)
+
+
+NO_PROBLEM = f"{verdict.NO_PROBLEM}: all is well"
+
+
+def test_a_fit_and_a_regression_say_what_columns_rest_on_once():
     rng = np.random.default_rng(3)
     body = rng.integers(0, 40, 200)
     noisy = [
         np.append(body, rng.choice([0, 99], 6, p=[1 - share, share])) for share in (0, 0, 1, 1)
     ]
-    with pytest.warns(UserWarning, match=r"\d\d% of the spread of income is in cells that noise"):
-        asked(noisy, 100)
-    with pytest.warns(UserWarning, match=r"\d\d% of the spread of income is within its cells"):
-        asked([np.repeat([0, 1], [190, 10])] * 4, 2)
+    for tables, bins, said in (
+        (noisy, 100, r"\d\d% of the spread of income is in cells"),
+        (
+            [np.repeat([0, 1], [190, 10])] * 4,
+            2,
+            r"\d\d% of the spread of income is within its cells",
+        ),
+    ):
+        given = posterior(tables, bins)
+        with pytest.warns(UserWarning, match=said):
+            asked(given)
+        for before in (NO_PROBLEM, "R-hat is above 1.01"):
+            given.attrs["verdict"] = before
+            with pytest.warns(UserWarning, match=said):
+                fit = doubted(given)
+            assert re.search(said, fit.attrs["verdict"])
+            assert verdict.NO_PROBLEM not in fit.attrs["verdict"]
+        assert fit.attrs["verdict"].startswith("R-hat is above 1.01; ")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            asked(fit)
+        with pytest.warns(UserWarning, match=said):
+            asked(bdp.models.TablePosterior.of(fit))  # as of a file
+    quiet = posterior([np.append(body, body[:6])] * 4, 100)
+    quiet.attrs["verdict"] = NO_PROBLEM
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        asked([np.append(body, body[:6])] * 4, 100)
+        asked(quiet)
+        assert doubted(quiet).attrs["verdict"] == NO_PROBLEM

@@ -128,3 +128,11 @@ def test_a_grid_makes_the_same_epsilon_proved():
     )
     assert grid.epsilon == chains.epsilon
     assert (chains.strength, grid.strength) == (bdp.Strength.CONDITIONAL, bdp.Strength.PROVED)
+
+
+@pytest.mark.parametrize("model", [bdp.models.BetaModel(n=3), bdp.BinomialModel(n=3)])
+def test_a_fit_says_why_there_is_no_posterior(model):
+    mechanism = bdp.mechanisms.CensoredPosteriorMechanism(None, 2, -1.0, 1.0, (("y", "number"),))
+    release = bdp.Release.of(mechanism, [[(0.3,), (0.4,)]])
+    with pytest.raises(bdp.errors.InvalidInput, match=r"a release doesn't hold.*bdp\.combine"):
+        model.fit(release)

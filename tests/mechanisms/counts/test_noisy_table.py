@@ -13,7 +13,7 @@ import pytest
 import bayesdp as bdp
 from bayesdp.core.views import MeasuredTableView, view_of
 from bayesdp.mechanisms.counts import marginals as counting
-from bayesdp.mechanisms.counts.noisy_table import Round
+from bayesdp.mechanisms.counts.table_rounds import Round
 from bayesdp.privacy.profile import hockey_stick
 from bayesdp.release.manifest import MechanismEntry
 

@@ -5,12 +5,14 @@ Nothing that is said of a file depends on a record, but that the whole can't be 
 
 from __future__ import annotations
 
+import csv
 import io
 import sys
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bayesdp.checks import check_path
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.headers import LONGEST, head_of, is_name, not_utf_8, separator_of
 from bayesdp.optional import needed
@@ -24,7 +26,13 @@ STANDARD_INPUT = "-"
 
 def is_table(source: str) -> bool:
     """Return True for the name of a file that `frame_in` reads."""
-    return Path(source).suffix.lower() in READERS
+    return Path(source).suffix.lower() in KINDS
+
+
+def batches_of(path: Path) -> str | None:
+    """Return Arrow's name of a file's kind, or None where Arrow reads no batches of such files."""
+    kind = KINDS.get(path.suffix.lower())
+    return kind.batches if kind else None
 
 
 def frame_in(name: str, columns: list[str] | None, text: Collection[str]) -> pd.DataFrame:
@@ -48,8 +56,8 @@ def frame_in(name: str, columns: list[str] | None, text: Collection[str]) -> pd.
     """
     path = Path(name)
     kind = ".csv" if name == STANDARD_INPUT else path.suffix.lower()
-    if kind not in READERS:
-        *most, last = READERS
+    if kind not in KINDS:
+        *most, last = KINDS
         raise InvalidInput(
             f"data is {quoted(name)}; it must be a {', '.join(most)} or {last} file, or - for CSV "
             "from standard input"
@@ -57,14 +65,41 @@ def frame_in(name: str, columns: list[str] | None, text: Collection[str]) -> pd.
     if name != STANDARD_INPUT and not path.is_file():
         raise InvalidInput(f"data is {quoted(name)}, but there is no such file")
     try:
-        return READERS[kind](name, columns, text)
+        return KINDS[kind].frame(name, columns, text)
     except (InvalidInput, ImportError):
         raise
     except UnicodeDecodeError:
         raise not_utf_8(name) from None
     except Exception:  # of several packages, whose messages may show records
-        said = _WHY.get(kind, "it is damaged, or of another kind than its name says")
-        raise InvalidInput(f"{name} can't be read as a {kind[1:]} table: {said}") from None
+        raise InvalidInput(
+            f"{name} can't be read as a {kind[1:]} table: {KINDS[kind].fault}"
+        ) from None
+
+
+def names_in(path: str | Path) -> list[str]:
+    """Names of a file's columns, from a text's or a sheet's first line or a file's header alone.
+
+    Raises
+    ------
+    InvalidInput
+        If the file can't be read, is of another kind, or its first line is no header.
+    MissingDependency
+        If the package that reads such files isn't installed.
+    """
+    file = check_path("columns", path)
+    kind = file.suffix.lower()
+    if not file.is_file() or kind not in KINDS:
+        *most, last = KINDS
+        raise InvalidInput(
+            f"{quoted(file)} isn't a {', '.join(most)} or {last} file that exists; of another, "
+            "give the columns' names"
+        )
+    try:
+        return KINDS[kind].names(file)
+    except (InvalidInput, ImportError):
+        raise
+    except Exception:  # of several packages, whose messages may show records
+        raise InvalidInput(f"{quoted(file)} can't be read as a {kind} file") from None
 
 
 def _text(name: str, columns: list[str] | None, text: Collection[str]) -> pd.DataFrame:
@@ -142,18 +177,61 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-READERS: Mapping[str, Callable[[str, list[str] | None, Collection[str]], pd.DataFrame]] = {
-    ".csv": _text,
-    ".tsv": _text,
-    ".parquet": _parquet,
-    ".xlsx": _excel,
-    ".dta": _stata,
-    ".sav": _spss,
-}
-"""Readers of files, by their suffixes."""
-_WHY = dict.fromkeys(
-    (".csv", ".tsv"), "a row has more fields than the first line has names, or a quote isn't closed"
-)
+def _csv_names(file: Path) -> list[str]:
+    line = head_of(file)
+    separator = separator_of(str(file), line)
+    try:
+        lines = [line.decode("utf-8-sig")]
+        names = next(csv.reader(lines, strict=True, delimiter=separator), [])
+    except csv.Error:
+        names = []
+    if not names or len(set(names)) < len(names) or not all(map(is_name, names)):
+        raise InvalidInput(
+            f"{quoted(file)} has no line of names first: texts in UTF-8 with commas, semicolons or "
+            "tabs between them, "
+            "all different, none empty, a number or a date; write such a line, or give the names"
+        )
+    return names
+
+
+def _parquet_names(file: Path) -> list[str]:
+    import pyarrow.parquet
+
+    names = pyarrow.parquet.read_schema(file).names
+    return [name for name in names if not name.startswith("__index_level_")]
+
+
+def _excel_names(file: Path) -> list[str]:
+    """The first row of the first sheet."""
+    import pandas as pd
+
+    needed("openpyxl", "an .xlsx file", "files")
+    header = pd.read_excel(file, header=None, nrows=1)
+    names = [] if header.empty else header.iloc[0].tolist()
+    if not names or len(set(names)) < len(names) or not all(map(_is_text_name, names)):
+        raise InvalidInput(
+            f"{quoted(file)} has no row of names first: texts, all different, none empty, a number "
+            "or a date; write such a row, or give the names"
+        )
+    return names
+
+
+def _is_text_name(given: object) -> bool:
+    return isinstance(given, str) and is_name(given)
+
+
+def _stata_names(file: Path) -> list[str]:
+    import pandas as pd
+
+    with pd.read_stata(file, iterator=True) as reader:
+        return list(reader.variable_labels())
+
+
+def _spss_names(file: Path) -> list[str]:
+    needed("pyreadstat", "an .sav file", "files")
+    import pyreadstat
+
+    return list(pyreadstat.read_sav(str(file), metadataonly=True)[1].column_names)
 
 
 def check_columns(there: list[Any], wanted: list[str], name: str) -> None:
@@ -175,3 +253,33 @@ def check_columns(there: list[Any], wanted: list[str], name: str) -> None:
                 f"column {quoted(column)} is {there.count(column)} times in {name}; give each "
                 "column a name of its own"
             )
+
+
+class Kind(NamedTuple):
+    """A kind of file: what reads it, and what may be wrong with it."""
+
+    names: Callable[[Path], list[str]]
+    """Reader of the columns' names alone."""
+    frame: Callable[[str, list[str] | None, Collection[str]], pd.DataFrame]
+    """Reader of columns, of which some are kept as they are written."""
+    batches: str | None = None
+    """Name of Arrow's reader of batches, where there is one."""
+    fault: str = "it is damaged, or of another kind than its name says"
+    """Words about a file that can't be read."""
+
+
+_CSV = Kind(
+    _csv_names,
+    _text,
+    "csv",
+    "a row has more fields than the first line has names, or a quote isn't closed",
+)
+KINDS: Mapping[str, Kind] = {
+    ".csv": _CSV,
+    ".tsv": _CSV,
+    ".parquet": Kind(_parquet_names, _parquet, "parquet"),
+    ".xlsx": Kind(_excel_names, _excel),
+    ".dta": Kind(_stata_names, _stata),
+    ".sav": Kind(_spss_names, _spss),
+}
+"""Kinds of files, by their suffixes."""

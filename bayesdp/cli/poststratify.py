@@ -1,0 +1,79 @@
+"""Command `bayesdp poststratify`: a posterior of the population, by its known totals."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bayesdp.cli.options import Force, Json
+from bayesdp.cli.posteriors import print_summary, summary_of
+from bayesdp.cli.printed import print_json, print_next
+from bayesdp.errors import InvalidInput, quoted
+
+_OUT = Path("poststratified.nc")
+
+
+def poststratify(
+    posterior: Annotated[Path, typer.Argument(help="The posterior.nc that `bayesdp fit` wrote.")],
+    totals: Annotated[
+        list[Path],
+        typer.Argument(
+            help="CSV file of the population: columns group (or area) and total; of a whole table, "
+            "a file for each margin: columns of the schema, and total."
+        ),
+    ],
+    by: Annotated[
+        str | None, typer.Option(help="Column of the totals: coarser groups, an answer for each.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="File to write.")] = _OUT,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Weigh a posterior to the population's known totals, by groups or a whole table's columns."""
+    from bayesdp.engines.draws import import_arviz
+    from bayesdp.inference.poststratify import poststratify as weigh
+    from bayesdp.inference.table.posterior import TablePosterior
+    from bayesdp.storage import check_file, whole_file
+
+    check_file(out, force=force)
+    try:
+        fitted = import_arviz().from_netcdf(str(posterior))
+    except (OSError, ValueError, KeyError):
+        raise InvalidInput(
+            f"posterior {quoted(str(posterior))} can't be read; give the file that `bayesdp fit` "
+            "wrote"
+        ) from None
+    read = [_totals(path) for path in totals]
+    found = weigh(fitted, read[0] if len(read) == 1 else read, by=by)
+    with whole_file(out) as work:
+        found.to_netcdf(str(work))
+    if isinstance(found, TablePosterior):
+        columns = ",".join(dict.fromkeys(name for one in found.margins for name in one.columns))
+        line = f"bayesdp estimate {shlex.quote(str(out))} --table {columns}"
+        if as_json:
+            print_json({"posterior": str(out), "margins": len(found.margins), "next": line})
+            return
+        typer.echo(f"{found!r} written to {out}")
+        print_next(line)
+        return
+    if as_json:
+        print_json({"posterior": str(out), **summary_of(found)})
+        return
+    print_summary(found)
+    typer.echo(f"posterior of the population written to {out}")
+
+
+def _totals(path: Path) -> Any:
+    """Read one file of totals."""
+    import pandas as pd
+
+    try:
+        return pd.read_csv(path)
+    except (OSError, ValueError):
+        raise InvalidInput(
+            f"totals is {quoted(str(path))}, which can't be read; it must be a CSV file with "
+            "columns of labels, and a column total"
+        ) from None

@@ -1,0 +1,194 @@
+"""Base of models of the confidential records behind copies of a censored beta posterior.
+
+A model gives the population of the records in (0, 1): its prior, its draws and its named variables.
+The copies' law is an integral with a normalizing constant that depends on the records, and the
+exchange algorithm does without it: `bayesdp.engines.exchange`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import as_float, check_at_least_one, is_number, keep
+from bayesdp.core.censored_views import BetaCopiesView
+from bayesdp.core.views import View, check_tractable, view_of
+from bayesdp.engines.draws import Draws
+from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.base import Model, Run
+from bayesdp.inference.predictive_statistics import Rng, Statistic, Theta, known_size
+from bayesdp.inference.readers import instead
+from bayesdp.inference.several import Releases, one_group, only_one
+from bayesdp.inference.sizes import check_said_once, sizes_of_prior
+from bayesdp.progress import bar
+from bayesdp.release import Part, Release
+
+Floats = NDArray[np.float64]
+Prior = tuple[float, float, float, float]
+_ENDS = 2.0**-1022, 1 - 2.0**-53  # of the floating-point numbers that records are
+
+
+@dataclass(frozen=True)
+class CensoredCopiesModel(Model):
+    """Base of models of records in (0, 1), or other bounds, from censored beta copies.
+
+    A model says its `population`, and how its prior is checked, its parameters drawn and named,
+    and new records drawn, all for records rescaled to (0, 1).
+    """
+
+    prior: Prior
+    n: Any = field(default=None, compare=False)
+    quantiles: tuple[float, ...] = (0.1, 0.5, 0.9)
+
+    population: ClassVar[str]
+    """Its name in `bayesdp.engines.exchange`."""
+    views: ClassVar[tuple[type[View], ...]] = (BetaCopiesView,)
+    engines: ClassVar[tuple[str, ...]] = ("exchange",)
+    reason: ClassVar[str] = (
+        "the copies' law has a constant that nobody knows, and drawing from the mechanism again "
+        "makes it cancel"
+    )
+    usual: ClassVar[tuple[int, int]] = (4000, 1000)
+    no_evidence: ClassVar[str] = (
+        "the copies' law has a constant that nobody knows, which the exchange algorithm cancels "
+        "and evidence would need"
+    )
+    """Why it has no log evidence here."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "prior", self._checked_prior())
+        object.__setattr__(self, "quantiles", _checked_probabilities(self.quantiles))
+        if is_number(self.n):
+            keep(self, n=check_at_least_one("n", self.n))
+        _ = self._possible  # whose own checks raise
+
+    def _checked_prior(self) -> Prior:
+        """Return the prior's numbers, or raise InvalidInput."""
+        raise NotImplementedError
+
+    def _named(self, g: Floats, h: Floats, bounds: tuple[float, float]) -> dict[str, Any]:
+        """Name draws of the population's two parameters as the model does."""
+        raise NotImplementedError
+
+    def _of_prior(self, draws: int, rng: Rng) -> tuple[Floats, Floats]:
+        """Draw the population's two parameters from their prior."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _new(theta: Theta, bounds: tuple[float, float], n: int, rng: Rng) -> Floats:
+        """Draw n new records, in (0, 1), given one draw of the named variables."""
+        raise NotImplementedError
+
+    @property
+    def _possible(self) -> list[tuple[int, float]] | None:
+        """Possible numbers of records and their probabilities, as far as the model says."""
+        return None if self.n is None else sizes_of_prior(self.n)
+
+    def read(self, release: Releases) -> Any:
+        """Read the law of the copies, the copies, and what n may be.
+
+        Raises
+        ------
+        InvalidInput
+            If there are several releases or groups, the release isn't one of censored beta copies,
+            its records had weights, or n is given by both or neither of release and model.
+        """
+        from bayesdp.engines.exchange import CopiesPosterior
+
+        part = one_group(only_one(release, "exchange")).parts[0]
+        view = self._view_of(part)
+        check_said_once(self.n, view.n)
+        sizes = self._possible if view.n is None else [(view.n, 1.0)]
+        if sizes is None:
+            name = type(self).__name__
+            raise InvalidInput(
+                "n is confidential in this release; give the model the number of records, as "
+                f"{name}(n=1000), or a prior on it, as {name}(n=range(500, 1501))"
+            )
+        return CopiesPosterior(view, part.outputs, self.prior, sizes, self.population)
+
+    def read_naive(self, release: Release) -> Any:
+        """Read all copies' records as if they were confidential ones."""
+        part = one_group(release).parts[0]
+        low, high = self._view_of(part).bounds
+        return ((np.concatenate(part.outputs) - low) / (high - low)).clip(*_ENDS)
+
+    def sample(self, run: Run) -> Draws:
+        """Run chains over the parameters, the records and what the mechanism drew."""
+        from bayesdp.engines.exchange import sample_exchange
+
+        sweeps = run.chains * (run.warmup + run.draws)
+        with bar(run.progress, sweeps) as step:
+            kept = sample_exchange(run.read, **run.chained, step=step)
+        posterior = self._named(kept[..., 0], kept[..., 1], run.read.view.bounds)
+        if len(run.read.sizes) > 1:
+            posterior["n"] = kept[..., 2].astype(np.int64)
+        statistics = {"lp": kept[..., 3], "acceptance_rate": kept[..., 4]}
+        return Draws(posterior, statistics, "exchange", _versions())
+
+    def naive(self, run: Run) -> Draws:
+        """Draw the parameters given the copies' records, taken for confidential ones."""
+        from bayesdp.engines.exchange import sample_records
+
+        kept = sample_records(self.population, run.read, self.prior, **run.chained)
+        bounds = self._view_of(run.release.parts[0]).bounds
+        posterior = self._named(kept[..., 0], kept[..., 1], bounds)
+        return Draws(posterior, {"lp": kept[..., 2]}, "metropolis", _versions())
+
+    def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
+        """Dimensions: quantiles have their probabilities; other variables have none."""
+        dims: dict[str, list[str]] = {name: [] for name in drawn.posterior}
+        coords = {"probability": list(self.quantiles)}
+        return {"dims": {**dims, "quantile": ["probability"]}, "coords": coords}
+
+    def from_prior(self, run: Run, rng: np.random.Generator) -> dict[str, Floats]:
+        """Draw the parameters from their prior."""
+        made = self._named(*self._of_prior(run.draws, rng), run.read.view.bounds)
+        sizes, weights = zip(*run.read.sizes, strict=True)
+        if len(sizes) > 1:
+            made["n"] = rng.choice(sizes, run.draws, p=weights)
+        return made
+
+    def predicted(self, release: Release, part: Part) -> Statistic:
+        """Return a function that draws new records, rescaled to (0, 1), given the parameters."""
+        return partial(self._records, part)
+
+    def _records(self, part: Part, theta: Theta, rng: Rng) -> Any:
+        """Draw new records given one draw of the parameters."""
+        n = int(theta["n"]) if "n" in theta else known_size(part, self._possible)
+        return self._new(theta, self._view_of(part).bounds, n, rng).clip(*_ENDS)
+
+    def _view_of(self, part: Part) -> BetaCopiesView:
+        check_tractable(part.mechanism, BetaCopiesView)
+        view = view_of(part.mechanism, BetaCopiesView)
+        if view is None:
+            raise InvalidInput(
+                f"the release's mechanism {quoted(part.mechanism.name)} doesn't draw copies from a "
+                f"clipped beta posterior, so {type(self).__name__} has no law for it; "
+                f"{instead(part.mechanism)}"
+            )
+        return view
+
+
+def _checked_probabilities(given: Any) -> tuple[float, ...]:
+    try:
+        made = tuple(map(as_float, given))
+    except TypeError:  # not a sequence
+        made = ()
+    if not made or not all(0 < v < 1 for v in made) or len(set(made)) < len(made):
+        raise InvalidInput(
+            f"quantiles is {quoted(given)}; it must be probabilities between 0 and 1, each once, "
+            "for example (0.1, 0.5, 0.9)"
+        )
+    return made
+
+
+def _versions() -> Mapping[str, str]:
+    import numba
+
+    return {"numba": numba.__version__, "numpy": np.__version__}

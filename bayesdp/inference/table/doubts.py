@@ -1,0 +1,97 @@
+"""Doubts about numbers of latent tables: unmeasured, differing between chains, or without value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.inference.table.estimates import Estimates
+
+_APART, _FEW = 1.1, 5
+"""R-hat that tells chains apart, but for chance, and the fewest draws of a chain to tell by."""
+_STILL = 1e-6
+"""Standard deviation, relative to the mean, of a number that is known, but for rounding."""
+
+
+def doubts_of_unmeasured(names: Sequence[str], measured: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield in words which columns and pairs of them are in no released marginal."""
+    together = [set(part) for part in measured]
+    alone = [name for name in names if not any(name in part for part in together)]
+    if alone:
+        yield (
+            f"no released marginal has {', '.join(alone[:5])}"
+            f"{' and others' if len(alone) > 5 else ''}: what is said of it is the prior "
+            "alone; release it (marginals)"
+        )
+    pairs = [
+        f"{a} and {b}"
+        for k, a in enumerate(names)
+        for b in names[k + 1 :]
+        if not any({a, b} <= part for part in together)
+    ]
+    if pairs:
+        yield (
+            f"no released marginal has {', '.join(pairs[:5])} together"
+            f"{' and others' if len(pairs) > 5 else ''}: how they are related rests on the "
+            "latent class model alone; release them together (workload)"
+        )
+
+
+def doubts_of_chains(draws: NDArray[np.float64], chain: NDArray[np.integer]) -> Iterator[str]:
+    """Yield a doubt if chains differ in a number by more than its spread.
+
+    Counts that were measured are the same in all chains soon; combinations that no marginal has
+    rest on the classes that each chain is at.
+
+    Parameters
+    ----------
+    draws : ndarray, shape (tables, numbers)
+    chain : ndarray of int, shape (tables,)
+        The chain of each table.
+    """
+    sizes = np.bincount(chain)
+    if len(sizes) < 2 or sizes.min() < _FEW:
+        return
+    each = np.stack([draws[chain == k][: sizes.min()] for k in range(len(sizes))])
+    within, between = each.var(axis=1, ddof=1).mean(axis=0), each.mean(axis=1).var(axis=0, ddof=1)
+    moving = within > (_STILL * each.mean(axis=(0, 1))) ** 2
+    if not np.any(moving):
+        return
+    rhat = np.sqrt(1 - 1 / sizes.min() + between[moving] / within[moving])
+    apart = rhat > _APART + 2 / sizes.min()
+    if np.any(apart):
+        yield (
+            f"the chains differ in {np.count_nonzero(apart)} of {draws.shape[1]} numbers "
+            f"(R-hat up to {rhat.max():.2f}): what no released marginal has rests on the "
+            "latent classes, and these on where a chain began. Intervals are rough: release "
+            "these columns together (marginals), or fit with more draws"
+        )
+
+
+def doubts_of_coefficients(estimates: Estimates, odd: int) -> Iterator[str]:
+    """Yield doubts about a regression's coefficients that tables leave open, or without an end.
+
+    Parameters
+    ----------
+    estimates : Estimates
+    odd : int
+        Number of regressions that didn't converge.
+    """
+    both = np.isnan(np.concatenate([estimates.draws, estimates.naive]))
+    if both.any():
+        vague = [str(name) for name in estimates.names[both.any(axis=0)]]
+        yield (
+            f"{both.any(axis=1).sum()} of {len(both)} regressions leave coefficients open, as "
+            "where a label has no records or a column is constant: "
+            f"{', '.join(vague[:5])}{' and others' if len(vague) > 5 else ''}. They may have "
+            "any value there, so that an interval may have no end: merge such labels, or leave "
+            "them out"
+        )
+    if odd:
+        yield (
+            f"{odd} of {len(both)} regressions have no finite estimate, as where a rare label has "
+            "one outcome alone. Their large coefficients are kept, so that an interval may have no "
+            "end: merge such labels, or leave them out"
+        )

@@ -1,0 +1,150 @@
+"""Known totals of a population: read from a mapping, a Series or a DataFrame, and checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import is_number
+from bayesdp.errors import InvalidInput, quoted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TOTAL = "total"
+"""Name of a DataFrame's column of totals."""
+_SHOWN = 5
+
+
+def totals_from(totals: Any, names: Sequence[str] | None) -> pd.DataFrame:
+    """Return totals as a DataFrame: columns of labels, and "total".
+
+    Parameters
+    ----------
+    totals : mapping, Series or DataFrame
+        A mapping or a Series has labels, or tuples of them, as its index.
+    names : sequence of str, optional
+        What the labels of a mapping or a Series are of; by default the names of its index.
+
+    Raises
+    ------
+    InvalidInput
+        If it isn't one of these, or holds anything but finite numbers of at least 0, not all 0.
+    """
+    import pandas as pd
+
+    frame: pd.DataFrame = totals
+    if not isinstance(totals, pd.DataFrame):
+        if not isinstance(totals, Mapping | pd.Series) or not len(totals):
+            raise InvalidInput(
+                f"totals is a {type(totals).__name__}; it must be a mapping or a Series of totals "
+                f'by label, or a DataFrame of labels with a column "{TOTAL}", and not empty'
+            )
+        series = pd.Series(totals)
+        index = series.index
+        if names is not None and index.nlevels != len(names):
+            raise InvalidInput(
+                f"totals has labels of {index.nlevels} kinds; here they must be of "
+                f"{len(names)}: {', '.join(names)}"
+            )
+        if names is None and None in index.names:
+            raise InvalidInput(
+                "totals is a Series whose index has no names; name its levels by their columns, "
+                "as by rename_axis"
+            )
+        kinds: Any = [*(names or index.names)]
+        frame = series.rename(TOTAL).rename_axis(kinds).reset_index()
+    if TOTAL not in frame.columns or not frame.columns.is_unique or frame.empty:
+        raise InvalidInput(
+            f"totals has the columns {', '.join(map(quoted, frame.columns))}; it needs labels and "
+            f'"{TOTAL}", each column once, and a row at least'
+        )
+    given = frame[TOTAL].tolist()
+    wrong = [each for each in given if not (is_number(each) and 0 <= each < math.inf)]
+    if wrong:
+        raise InvalidInput(
+            f"totals has {quoted(wrong[0])}; a total must be a finite number of at least 0"
+        )
+    if not 0 < sum(map(float, given)) < math.inf:
+        raise InvalidInput(
+            "totals adds up to 0 or to infinity; the population must have a number of members"
+        )
+    return frame.assign(**{TOTAL: np.array(given, dtype=np.float64)})
+
+
+def places_of(name: str, labels: Any, known: Sequence[Any]) -> NDArray[np.int64]:
+    """Return each label's place among those known, by itself or by its text.
+
+    Raises
+    ------
+    InvalidInput
+        If one isn't known.
+    """
+    by_text = {str(label): place for place, label in enumerate(known)}
+    by_label = {label: place for place, label in enumerate(known)}
+    given = labels.tolist()
+    found = [by_label.get(label, by_text.get(str(label))) for label in given]
+    strange = [label for label, place in zip(given, found, strict=True) if place is None]
+    if strange:
+        raise InvalidInput(
+            f"totals has {name} {quoted(strange[0])}, which the posterior hasn't: there "
+            f"{_are(known)}. Leave it out, or count its members with those of another"
+        )
+    return np.array(found, dtype=np.int64)
+
+
+def indexed(
+    codes: Sequence[NDArray[np.int64]],
+    totals: Any,
+    labels: Sequence[Sequence[Any]],
+    names: Sequence[str],
+    *,
+    again: bool,
+) -> NDArray[np.float64]:
+    """Lay totals out in an array of all cells, one axis for each kind of label.
+
+    Parameters
+    ----------
+    codes : sequence of ndarray
+        Places of each row's labels.
+    totals : array_like, shape (rows,)
+    labels : sequence of sequence
+        All labels of each kind, by whose number the array is as long.
+    names : sequence of str
+        What they are of.
+    again : bool
+        Whether a cell may be in several rows, which are added up.
+
+    Raises
+    ------
+    InvalidInput
+        If a cell has no total, or has one twice.
+    """
+    shape = tuple(map(len, labels))
+    cells = np.ravel_multi_index(list(codes), shape)
+    there, rows = np.unique(cells, return_counts=True)
+    faults = []
+    if there.size < math.prod(shape):
+        absent = np.append(there != np.arange(there.size), True)
+        faults.append(("no total for", int(np.argmax(absent))))
+    if not again and np.any(rows > 1):
+        faults.append(("more than one total for", int(there[np.argmax(rows > 1)])))
+    for said, cell in faults:
+        each = zip(names, labels, np.unravel_index(cell, shape), strict=True)
+        told = ", ".join(f"{name} {quoted(of[int(k)])}" for name, of, k in each)
+        raise InvalidInput(
+            f"totals has {said} {told}; give one, which is 0 where the population has no member"
+        )
+    summed = np.bincount(cells, np.asarray(totals), minlength=math.prod(shape))
+    return np.asarray(summed.reshape(shape))
+
+
+def _are(known: Sequence[Any]) -> str:
+    """List a few of the labels that are known."""
+    shown = ", ".join(map(quoted, known[:_SHOWN]))
+    more = len(known) - _SHOWN
+    return f"are {shown}" + (f" and {more} more" if more > 0 else "")

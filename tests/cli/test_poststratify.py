@@ -1,0 +1,61 @@
+"""Known totals from the command line: of groups, and of a whole table's margins."""
+
+import json
+
+import arviz as az
+import numpy as np
+import pytest
+
+import bayesdp as bdp
+from tests.inference.table.test_margins import posterior, sample
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_groups(folder, run_cli):
+    counts = {"a": bdp.Count(160, 400), "b": bdp.Count(10, 100)}
+    release = bdp.synthesizers.DiscreteLaplaceSynthesizer(epsilon=1.0).release(counts)
+    fitted = bdp.BinomialModel().fit(release, draws=50, chains=2, seed=1)
+    fitted.to_netcdf("p.nc")
+    (folder / "t.csv").write_text("group,region,total\na,north,3000\nb,north,1000\nb,south,6000\n")
+    status, out, _ = run_cli("poststratify p.nc t.csv --by region")
+    assert status == 0
+    assert "p[north]" in out
+    assert out.endswith("posterior of the population written to poststratified.nc\n")
+    p, found = fitted.posterior["p"], az.from_netcdf("poststratified.nc").posterior["p"]
+    north = 0.75 * p.sel(group="a") + 0.25 * p.sel(group="b")
+    np.testing.assert_allclose(found.sel(region="north"), north)
+    said = json.loads(run_cli("poststratify p.nc t.csv --out w.nc --json")[1])
+    assert said["summary"][0]["mean"] == pytest.approx(
+        float((0.3 * p.sel(group="a") + 0.7 * p.sel(group="b")).mean())
+    )
+
+
+def test_a_whole_table_is_then_estimated(folder, run_cli):
+    posterior(sample(np.random.default_rng(1)), 5).to_netcdf("t.nc")
+    (folder / "sex.csv").write_text("sex,total\nf,50\nm,50\n")
+    (folder / "age.csv").write_text('age,total\n"[18, 40)",30\n"[40, 90]",70\n')
+    status, out, _ = run_cli("poststratify t.nc sex.csv age.csv --out r.nc")
+    assert (status, "raked to 2 margins> written to r.nc" in out) == (0, True)
+    line = out.splitlines()[-1].partition("bayesdp ")[2]
+    assert line == "estimate r.nc --table sex,age"
+    rows = json.loads(run_cli("estimate r.nc --table sex --json")[1])
+    assert [row["mean"] for row in rows] == pytest.approx([0.5, 0.5], abs=1e-6)
+    said = json.loads(run_cli("poststratify t.nc sex.csv --json --force --out r.nc")[1])
+    assert said["next"] == "bayesdp estimate r.nc --table sex"
+    for wrong, message in (
+        ("t.nc sex.csv --out r.nc", "--force"),
+        ("none.nc sex.csv", "can't be read; give the file"),
+        ("sex.csv sex.csv", "can't be read; give the file"),
+        ("t.nc none.csv", "it must be a CSV file"),
+        ("t.nc sex.csv sex.csv", "two margins of the same columns"),
+        ("t.nc sex.csv --by sex", "which is for groups"),
+    ):
+        status, out, err = run_cli(f"poststratify {wrong}")
+        assert (status, out) == (2, "")
+        assert message in err

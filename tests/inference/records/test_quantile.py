@@ -1,0 +1,163 @@
+"""Posteriors of a population's quantiles against enumeration, and what the model refuses."""
+
+import itertools
+import math
+
+import arviz as az
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import bayesdp as bdp
+from bayesdp.engines.latent_quantiles import QuantilePosterior, sample_naive, sample_quantiles
+
+MANY = 5.0  # standard errors, of a false alarm of 6e-7
+PRIOR = (1.2, 1.0, 0.8, 0.6)
+Model = bdp.models.QuantileModel
+FUNCTIONS = {
+    "location": lambda mu, h, n: mu,
+    "log scale": lambda mu, h, n: h,
+    "product": lambda mu, h, n: np.tanh(mu - 1) * np.tanh(h),
+    "n": lambda mu, h, n: n,
+}
+
+
+def chosen(*outputs: tuple[int, ...], **fields) -> bdp.Release:
+    made = bdp.mechanisms.QuantileMechanism(6.0, (0, 1, 1.5, 3), (0.5, 0.8), **fields)
+    return bdp.Release.of(made, outputs)
+
+
+def enumerated(release: bdp.Release, sizes: dict[int, float]) -> dict[str, float]:
+    """Posterior means by sums over all counts of n records and a grid of the parameters."""
+    m, s, c, d = PRIOR
+    mu, h = (v.ravel() for v in np.meshgrid(
+        m + s * np.linspace(-6, 6, 81), math.log(c) + d * np.linspace(-6, 6, 81)))  # fmt: skip
+    prior = stats.norm.logpdf(mu, m, s) + stats.norm.logpdf(h, math.log(c), d)
+    below = special.ndtr((np.array([-np.inf, 1, 1.5, np.inf]) - mu[:, None]) * np.exp(-h)[:, None])
+    log_p = np.log(np.maximum(np.diff(below), 1e-300))
+    total, sums = 0.0, dict.fromkeys(FUNCTIONS, 0.0)
+    for n, chance in sizes.items():
+        for counts in itertools.product(range(n + 1), repeat=3):
+            if sum(counts) != n:
+                continue
+            law = sum(release.mechanism.logp(z, counts) for z in release.outputs)
+            ways = special.gammaln(n + 1) - special.gammaln(np.add(counts, 1)).sum()
+            weight = chance * np.exp(prior + log_p @ np.array(counts) + ways + law)
+            total += weight.sum()
+            for name, f in FUNCTIONS.items():
+                sums[name] += float((weight * f(mu, h, n)).sum())
+    return {name: value / total for name, value in sums.items()}
+
+
+def scores(kept, exact) -> list[float]:
+    """Distances of the chains' means from exact ones, in their standard errors."""
+    found = []
+    for name, f in FUNCTIONS.items():
+        values = f(kept["location"], kept["log_scale"], kept["n"]).astype(float)
+        if values.std() > 0:
+            error = values.std() / math.sqrt(float(az.ess(values)))
+            found.append(abs(float(values.mean()) - exact[name]) / error)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fields", "sizes"),
+    [
+        ({"choice": "permute_and_flip"}, {1: 0.2, 2: 0.5, 5: 0.3}),
+        ({"neighbours": "replace_one", "n": 4}, {4: 1.0}),
+    ],
+)
+def test_a_few_records_are_as_enumerated(fields, sizes):
+    """And the check convicts: where the choice is taken for another, the means lie elsewhere."""
+    release = chosen((0, 2), (1, 1), **fields)
+    public = "n" in fields
+    chances = np.zeros(6)
+    chances[[*sizes]] = [*sizes.values()]
+    model = Model(prior=PRIOR, n=None if public else chances)
+    target = model.read(release)[0].target
+    kept = sample_quantiles(target, draws=60, chains=40, warmup=20, seed=1)
+    assert max(scores(kept, enumerated(release, sizes))) < MANY
+    assert max(scores(kept, enumerated(chosen((2, 2), (1, 2), **fields), sizes))) > 2 * MANY
+
+
+def test_a_sample_quantile_alone_has_its_density():
+    """The naive posterior, of a median of 9 records taken for known, against quadrature."""
+    target = QuantilePosterior(lambda counts: 0.0 * counts[:, 0], np.array([0.0]), PRIOR, [(9, 1)])
+    values, q = np.array([1.7]), np.array([0.5])
+    mu, h, _ = sample_naive(values, q, 9, target, (40_000,), 1)
+    m, s, c, d = PRIOR
+    grid = np.meshgrid(m + s * np.linspace(-7, 7, 801), math.log(c) + d * np.linspace(-6, 6, 401))
+    z = (1.7 - grid[0]) * np.exp(-grid[1])
+    log = stats.norm.logpdf(grid[0], m, s) + stats.norm.logpdf(grid[1], math.log(c), d)
+    log += 4.5 * (special.log_ndtr(z) + special.log_ndtr(-z)) - z**2 / 2 - grid[1]
+    weights = special.softmax(log)
+    for drawn, axis in ((mu, grid[0]), (h, grid[1])):
+        mean = float((weights * axis).sum())
+        assert abs(drawn.mean() - mean) < MANY * drawn.std() / math.sqrt(drawn.size) + 1e-3
+        spread = math.sqrt(float((weights * (axis - mean) ** 2).sum()))
+        assert drawn.std() == pytest.approx(spread, rel=0.03)
+
+
+def test_quantiles_out_of_order_are_believed_in_order():
+    release = bdp.Release.of(
+        bdp.mechanisms.QuantileMechanism(1.0, range(11), (0.25, 0.5, 0.75)), [(5, 3, 5)]
+    )
+    values, probabilities, n = Model(n=50)._believed(Model(n=50).read(release)[0])
+    assert values.tolist() == [3.5, 5.5]
+    assert probabilities.tolist() == [0.25, 0.625]
+    assert n == 50
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the chains of this fit")  # so few draws tell nothing
+def test_variables_are_in_the_records_unit():
+    release = bdp.Release.of(bdp.mechanisms.QuantileMechanism(3.0, (1, 2, 4, 8, 16)), [(1, 2, 2)])
+    model = Model("lognormal", n=range(50, 60), quantiles=(0.5, 0.9))
+    idata = model.fit(release, draws=50, warmup=50, chains=2, seed=1)
+    found = {name: idata.posterior[name].to_numpy() for name in idata.posterior.data_vars}
+    expected = np.exp(found["location"] + special.ndtri(0.9) * found["scale"])
+    assert found["quantile"][..., 1] == pytest.approx(expected)
+    assert set(np.unique(found["n"])) <= set(range(50, 60))
+    assert idata.attrs["population"] == "lognormal"
+    checked = bdp.posterior_predictive(model, idata, release, draws=5, seed=1)
+    outputs = checked.posterior_predictive["outputs"].to_numpy()
+    assert outputs.shape[-1] == 3
+    assert np.all((outputs >= 0) & (outputs < 4))
+    before = bdp.prior_predictive(model, release, draws=5, seed=1)
+    assert before.prior["quantile"].dims == ("chain", "draw", "probability")
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"population": "gamma"}, "population is 'gamma'"),
+        ({"prior": (1, 1, 1)}, "prior is"),
+        ({"prior": (1, 0, 1, 1)}, "prior is"),
+        ({"quantiles": (0, 0.5)}, "quantiles is"),
+        ({"n": range(5)}, "n may be 0"),
+        ({"n": range(5, 2)}, "n is"),
+    ],
+)
+def test_bad_fields_are_named(fields, message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        Model(**fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "release", "message"),
+    [
+        ({}, lambda: chosen((1, 1)), "n is confidential"),
+        ({"n": 4}, lambda: chosen((1, 1), neighbours="replace_one", n=4), "leave n out"),
+        ({"n": 4}, lambda: [chosen((1, 1)), chosen((1, 2))], "one release at a time"),
+        ({"n": 4, "population": "lognormal"}, lambda: chosen((1, 1)), "no logarithm"),
+        (
+            {"n": 9},
+            lambda: bdp.BetaBinomialSynthesizer(1.0).release(bdp.Count(3, 9)),
+            "BinomialModel",
+        ),
+    ],
+)
+def test_what_it_cannot_read_is_refused(fields, release, message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        Model(**fields).fit(release())

@@ -1,0 +1,52 @@
+"""Simulation-based calibration of the chains of `QuantileModel`.
+
+The truth's place among the draws must be uniform. False alarm 1e-6 a test. Each chain has a
+replicate of its own, as the law of all is computed at once.
+"""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import bayesdp as bdp
+from bayesdp.engines.latent_quantiles import sample_quantiles
+from tests.statistical.test_models_calibration import check
+
+pytestmark = pytest.mark.slow
+PRIOR = (40.0, 15.0, 9.0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("n", "fields", "replicates", "draws"),
+    [
+        (range(20, 41), {"epsilon": 1.0}, 40, 40),
+        *[
+            pytest.param(*each, 200, 150, marks=pytest.mark.calibrate)
+            for each in [
+                (range(50, 51), {"epsilon": 0.3}),
+                (range(300, 501), {"epsilon": 1.0}),
+                (range(500, 501), {"epsilon": 5.0, "probabilities": (0.5,)}),
+                (range(500, 501), {"epsilon": 3.0, "choice": "permute_and_flip"}),
+            ]
+        ],
+    ],
+)
+def test_locations_and_scales(n, fields, replicates, draws):
+    rng, (m, s, c, d) = np.random.default_rng(1), PRIOR
+    made = bdp.synthesizers.QuantileSynthesizer(bounds=(0, 80), bins=20, **fields)
+    model = bdp.models.QuantileModel(prior=PRIOR, n=n)
+    location, log_scale = rng.normal(m, s, replicates), rng.normal(np.log(c), d, replicates)
+    sizes, known = rng.choice(n, replicates), []
+    for i, (mu, h, size) in enumerate(zip(location, log_scale, sizes, strict=True)):
+        with bdp.reproducible(i):
+            known.append(model.read(made.release(rng.normal(mu, np.exp(h), size)))[0])
+    outputs, logp = np.array([each.outputs[0] for each in known]), known[0].view.logp
+    target = dataclasses.replace(known[0].target, law=lambda counts: logp(outputs, counts))
+    kept = sample_quantiles(target, draws=draws, chains=replicates, warmup=30, seed=2)
+    truths = {"location": location, "log_scale": log_scale, "n": sizes}
+    for name, values in truths.items():
+        drawn, truth = kept[name], values[:, None]
+        ties = (drawn == truth).mean(axis=1) * rng.random(replicates)
+        if len(n) > 1 or name != "n":
+            check((drawn < truth).mean(axis=1) + ties)
