@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.core.table_choice import Chosen
 from bayesdp.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from bayesdp.core.table_choice import Chosen
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -73,10 +73,14 @@ def test_weights_are_at_the_optimum(table, other, gaussian, monkeypatch):
         raked_tables, "systematic", lambda w, *a: systematic(seen.setdefault("w", w.copy()), *a)
     )
     aims = []
-    noise = raked_tables._noise
-    monkeypatch.setattr(
-        raked_tables, "_noise", lambda one, rng: aims.append(noise(one, rng)) or aims[-1]
-    )
+    noise = Noisy.noise
+
+    def kept(one, rng, copies):
+        drawn = noise(one, rng, copies)
+        aims.append(drawn[0])
+        return drawn
+
+    monkeypatch.setattr(Noisy, "noise", kept)
     rho = rake(table, other, 8.0, gaussian=gaussian).rho
     ordered = table[np.lexsort(table.T)]
     total = np.zeros(N)
@@ -106,7 +110,7 @@ def test_noise_has_the_mechanisms_variance():
     rng = np.random.default_rng(1)
     for gaussian, scale in ((True, 6.0), (False, 4.0)):
         one = Noisy((0,), np.zeros(200_000), scale, gaussian)
-        drawn = raked_tables._noise(one, rng)
+        (drawn,) = one.noise(rng, 1)
         assert np.all(drawn % 1 == 0)
         assert abs(drawn.mean()) < 5 * np.sqrt(one.variance / drawn.size)
         assert abs(drawn.var() / (one.variance + gaussian / 12) - 1) < 0.025

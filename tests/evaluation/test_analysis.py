@@ -489,6 +489,7 @@ seed = 1
 
 
 @pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*of the spread of")
 def test_a_whole_table_has_the_shares_of_public_data_beside_it(tmp_path: Path):
     rng = np.random.default_rng(4)
     people = pd.DataFrame(

@@ -148,7 +148,8 @@ def slopes(epsilon, replicates, rake=True):
         release = measured(TREND, codes, epsilon, "gaussian", seed)
         run = {"draws": 60, "warmup": 80, "chains": 1, "thin": 1, "tables": 60, "seed": seed}
         posterior = bdp.TableModel(rake=rake).fit(release, **run)
-        row = posterior.regression("income ~ age + college", seed=seed).interval().loc["age"]
+        row = posterior.regression("income ~ age + college", by="tables", seed=seed)
+        row = row.interval().loc["age"]
         found.append((row["mean"], row["lower"] <= true <= row["upper"]))
     means, covered = np.array(found).T
     return means, covered, true

@@ -48,7 +48,12 @@ class Several(OutputSpace):
         return tuple(map(self.inner.check, each))
 
     def records(self, output: Sequence[Any]) -> NDArray[Any]:
-        """Records of all outputs, a structured array: the column, and `value` or their own."""
+        """Records of all outputs, a structured array: the column, and `value` or their own.
+
+        Where there is a function that shows an output, they are what it returns.
+        """
+        if self.shown is not None:
+            return self.shown(output)
         each = [self.inner.records(one) for one in output]
         place = np.repeat(np.arange(self.count), [one.size for one in each])
         return structured([(self.column, place), *fields_of(np.concatenate(each))])

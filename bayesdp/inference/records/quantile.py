@@ -37,7 +37,7 @@ POPULATIONS = ("normal", "lognormal")
 
 
 class Known(NamedTuple):
-    """What one group's release says: its view, its outputs, and the posterior that they make."""
+    """Reading of one group's release: its view, its outputs, and the posterior that they make."""
 
     view: QuantilesView
     outputs: NDArray[np.int64]

@@ -43,8 +43,9 @@ _DEPENDENT = 1e-9
 """Least eigenvalue of a design whose columns are independent, scaled to length 1."""
 _NUMBERS = 10**7
 """Noise that is drawn at once."""
-_TRIES = 200
-"""Draws that are tried for each that is asked for, before noise is said to drown the moments."""
+_TRIES, _FEWEST, _WORK = 200, 5, 10**8
+"""Draws that are tried for each that is asked for, before noise is said to drown the moments: at
+most, and the fewest, as many as draw so much noise."""
 
 
 class Block(NamedTuple):
@@ -245,10 +246,12 @@ def coefficients_by_moments(
     seen = [one for one in noisy if set(one.columns) & set(used)]
     if not all(any({a, b} <= set(one.columns) for one in seen) for a, b in _pairs(used)):
         return None
-    size = max(1, min(draws, _NUMBERS // sum(one.counts.size for one in seen)))
+    cells = sum(one.counts.size for one in seen)
+    most = draws * int(np.clip(_WORK // (cells * draws), _FEWEST, _TRIES))
+    size = max(1, min(draws, _NUMBERS // cells))
     made: list[Floats] = []
     tried = kept = 0
-    while kept < draws and tried < _TRIES * draws:
+    while kept < draws and tried < most:
         gram, total = _drawn_gram(design, seen, n, size, rng)
         made.append(_solved(gram, total, rng, sampled=sampled))
         tried, kept = tried + size, kept + len(made[-1])

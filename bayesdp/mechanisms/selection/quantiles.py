@@ -228,9 +228,9 @@ class QuantileMechanism(Mechanism):
     def space(self) -> Several:
         """One cell for each quantile."""
         cell = WholeNumbers(0, self.k - 1, "cell", "the position of a cell, an integer")
-        return Several(cell, len(self.probabilities), "quantile", "quantiles")
+        return Several(cell, len(self.probabilities), "quantile", "quantiles", shown=self._by_edges)
 
-    def records(self, output: Any) -> NDArray[Any]:
+    def _by_edges(self, output: Any) -> NDArray[Any]:
         """Cells by their edges: a structured array of probability, from and to, shape (m,)."""
         cells, edges = np.array(self.check_output(output)), np.array(self.edges)
         shown = [np.array(self.probabilities), edges[cells], edges[cells + 1]]
