@@ -50,7 +50,6 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import as_float, check_at_least_one
 from bayesdp.core.outputs import FromRecords, WholeNumbers
-from bayesdp.core.outputs.counts import labels_of
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
@@ -240,6 +239,8 @@ def ones_among(size: int, column: str, **other: Any) -> WholeNumbers:
 
 def _ones_of(size: int, columns: Sequence[Any]) -> int:
     """Count the ones of a column of 0/1 records, or raise InvalidInput."""
+    from bayesdp.core.outputs.counts import labels_of  # which loading a release doesn't need
+
     return int(labels_of(2, size, columns)[1])
 
 
