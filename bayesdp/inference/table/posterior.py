@@ -447,8 +447,8 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             raise InvalidInput(
                 f"formula is {quoted(formula)}, whose moments weren't released, or noise drowns "
                 "them; by='moments' takes a linear regression of terms of one column each, which "
-                "were released in pairs and have no missing values or private cut points: take "
-                "by='tables'"
+                "were released in pairs, have no missing values or private cut points, and aren't "
+                "weighed to totals: take by='tables'"
             )
         self._warn_of_spreads(names, drowned=moments is None)
 
