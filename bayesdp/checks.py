@@ -183,6 +183,21 @@ def check_share(name: str, value: Any) -> float:
     return checked
 
 
+def check_shares(name: str, value: Any) -> tuple[float, ...]:
+    """Return different numbers strictly between 0 and 1 as a tuple, or raise InvalidInput."""
+    try:
+        checked = tuple(map(as_float, value))
+    except TypeError:  # not a sequence
+        checked = ()
+    inside = checked and all(0 < each < 1 for each in checked)
+    if not inside or len(set(checked)) < len(checked):
+        raise InvalidInput(
+            f"{name} is {quoted(value)}; it must be probabilities between 0 and 1, each once, for "
+            "example (0.1, 0.5, 0.9)"
+        )
+    return checked
+
+
 def check_below(name: str, value: Any, most: float) -> float:
     """Return `value` as a float if it is from 0 to below `most`, else raise InvalidInput."""
     checked = as_float(value)

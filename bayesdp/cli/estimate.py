@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.cli.posteriors import read_posterior
+from bayesdp.errors import InvalidInput
 
 _FAMILY = "linear"
 _DRAWS = 200
@@ -41,18 +42,9 @@ def estimate(
     """Estimate a regression, or a table of some columns, with the naive answer beside it."""
     if (formula is None) == (table is None):
         raise InvalidInput("give either a formula, as 'income ~ age', or --table age,income")
-    if not posterior.is_file():
-        raise InvalidInput(f"posterior is {quoted(str(posterior))}, but there is no such file")
-    from bayesdp.engines.draws import import_arviz
+    read = read_posterior(posterior)
     from bayesdp.inference.table.posterior import TablePosterior
 
-    try:
-        read = import_arviz().from_netcdf(str(posterior))
-    except (OSError, ValueError, KeyError):
-        raise InvalidInput(
-            f"posterior {quoted(str(posterior))} can't be read; give the file that `bayesdp fit` "
-            "wrote"
-        ) from None
     fitted = TablePosterior.of(read)
     if formula is not None:
         found = fitted.regression(

@@ -1,14 +1,30 @@
-"""Posteriors summarised on the command line."""
+"""Posteriors read and summarised on the command line."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import typer
 
 from bayesdp.cli.printed import rows_of
+from bayesdp.errors import InvalidInput, quoted
 
 _SHOWN = 60  # numbers of a posterior
+
+
+def read_posterior(path: Path) -> Any:
+    """Read the InferenceData that `bayesdp fit` wrote, or raise InvalidInput."""
+    from bayesdp.engines.draws import import_arviz
+
+    if not path.is_file():
+        raise InvalidInput(f"posterior is {quoted(str(path))}, but there is no such file")
+    try:
+        return import_arviz().from_netcdf(str(path))
+    except (OSError, ValueError, KeyError):
+        raise InvalidInput(
+            f"posterior {quoted(str(path))} can't be read; give the file that `bayesdp fit` wrote"
+        ) from None
 
 
 def print_summary(idata: Any) -> None:

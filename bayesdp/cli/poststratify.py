@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from bayesdp.cli.options import Force, Json
-from bayesdp.cli.posteriors import print_summary, summary_of
+from bayesdp.cli.posteriors import print_summary, read_posterior, summary_of
 from bayesdp.cli.printed import print_json, print_next
 from bayesdp.errors import InvalidInput, quoted
 
@@ -33,19 +33,12 @@ def poststratify(
     as_json: Json = False,
 ) -> None:
     """Weigh a posterior to the population's known totals, by groups or a whole table's columns."""
-    from bayesdp.engines.draws import import_arviz
     from bayesdp.inference.poststratify import poststratify as weigh
     from bayesdp.inference.table.posterior import TablePosterior
     from bayesdp.storage import check_file, whole_file
 
     check_file(out, force=force)
-    try:
-        fitted = import_arviz().from_netcdf(str(posterior))
-    except (OSError, ValueError, KeyError):
-        raise InvalidInput(
-            f"posterior {quoted(str(posterior))} can't be read; give the file that `bayesdp fit` "
-            "wrote"
-        ) from None
+    fitted = read_posterior(posterior)
     read = [_totals(path) for path in totals]
     found = weigh(fitted, read[0] if len(read) == 1 else read, by=by)
     with whole_file(out) as work:

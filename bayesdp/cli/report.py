@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from bayesdp.cli.options import Force, Out
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.cli.posteriors import read_posterior
 
 
 def report(
@@ -20,16 +20,9 @@ def report(
     force: Force = False,
 ) -> None:
     """Write an HTML page on a release, its promise, and the posterior given it."""
-    from bayesdp.engines.draws import import_arviz
     from bayesdp.release import Release
     from bayesdp.report.html import write_report
 
-    if not posterior.is_file():
-        raise InvalidInput(f"posterior is {quoted(posterior)}, but there is no such file")
-    released = Release.load(release)
-    try:
-        idata = import_arviz().from_netcdf(str(posterior))
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"{posterior} can't be read as a posterior: {error}") from error
+    idata, released = read_posterior(posterior), Release.load(release)
     page = write_report(idata, released, out, level=level, title=title, force=force)
     typer.echo(f"report written to {page}")

@@ -50,7 +50,7 @@ def test_a_whole_table_is_then_estimated(folder, run_cli):
     assert said["next"] == "bayesdp estimate r.nc --table sex"
     for wrong, message in (
         ("t.nc sex.csv --out r.nc", "--force"),
-        ("none.nc sex.csv", "can't be read; give the file"),
+        ("none.nc sex.csv", "there is no such file"),
         ("sex.csv sex.csv", "can't be read; give the file"),
         ("t.nc none.csv", "it must be a CSV file"),
         ("t.nc sex.csv sex.csv", "two margins of the same columns"),

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import as_float, check_at_least_one, is_number, keep
+from bayesdp.checks import check_at_least_one, check_shares, is_number, keep
 from bayesdp.core.censored_views import BetaCopiesView
 from bayesdp.core.views import View, check_tractable, view_of
 from bayesdp.engines.draws import Draws
@@ -62,7 +62,7 @@ class CensoredCopiesModel(Model):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "prior", self._checked_prior())
-        object.__setattr__(self, "quantiles", _checked_probabilities(self.quantiles))
+        object.__setattr__(self, "quantiles", check_shares("quantiles", self.quantiles))
         if is_number(self.n):
             keep(self, n=check_at_least_one("n", self.n))
         _ = self._possible  # whose own checks raise
@@ -173,19 +173,6 @@ class CensoredCopiesModel(Model):
                 f"{instead(part.mechanism)}"
             )
         return view
-
-
-def _checked_probabilities(given: Any) -> tuple[float, ...]:
-    try:
-        made = tuple(map(as_float, given))
-    except TypeError:  # not a sequence
-        made = ()
-    if not made or not all(0 < v < 1 for v in made) or len(set(made)) < len(made):
-        raise InvalidInput(
-            f"quantiles is {quoted(given)}; it must be probabilities between 0 and 1, each once, "
-            "for example (0.1, 0.5, 0.9)"
-        )
-    return made
 
 
 def _versions() -> Mapping[str, str]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.checks import as_float, check_at_least_one, check_one_of, is_number, keep
+from bayesdp.checks import as_float, check_at_least_one, check_one_of, check_shares, is_number, keep
 from bayesdp.core.quantile_views import QuantilesView
 from bayesdp.core.views import View, view_of
 from bayesdp.engines.draws import Draws
@@ -132,7 +132,7 @@ class QuantileModel(Model):
         check_one_of("population", self.population, POPULATIONS)
         if self.prior is not None:
             object.__setattr__(self, "prior", _checked_prior(self.prior))
-        object.__setattr__(self, "quantiles", _checked_probabilities(self.quantiles))
+        object.__setattr__(self, "quantiles", check_shares("quantiles", self.quantiles))
         if is_number(self.n):
             keep(self, n=check_at_least_one("n", self.n))
         _ = self._possible  # whose own checks raise
@@ -330,19 +330,6 @@ def _checked_prior(prior: Any) -> Prior:
             "(40, 20, 10, 1)"
         )
     return m, s, c, d
-
-
-def _checked_probabilities(given: Any) -> tuple[float, ...]:
-    try:
-        made = tuple(map(as_float, given))
-    except TypeError:  # not a sequence
-        made = ()
-    if not made or not all(0 < v < 1 for v in made) or len(set(made)) < len(made):
-        raise InvalidInput(
-            f"quantiles is {quoted(given)}; it must be probabilities between 0 and 1, each once, "
-            "for example (0.25, 0.5, 0.75)"
-        )
-    return made
 
 
 def _versions() -> Mapping[str, str]:
