@@ -183,8 +183,8 @@ def check_share(name: str, value: Any) -> float:
     return checked
 
 
-def check_shares(name: str, value: Any) -> tuple[float, ...]:
-    """Return different numbers strictly between 0 and 1 as a tuple, or raise InvalidInput."""
+def check_quantile_levels(name: str, value: Any) -> tuple[float, ...]:
+    """Return levels of quantiles, different and within (0, 1), or raise InvalidInput."""
     try:
         checked = tuple(map(as_float, value))
     except TypeError:  # not a sequence

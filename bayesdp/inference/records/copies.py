@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_shares, is_number, keep
+from bayesdp.checks import check_at_least_one, check_quantile_levels, is_number, keep
 from bayesdp.core.censored_views import BetaCopiesView
 from bayesdp.core.views import View, check_tractable, view_of
 from bayesdp.engines.draws import Draws
@@ -62,7 +62,7 @@ class CensoredCopiesModel(Model):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "prior", self._checked_prior())
-        object.__setattr__(self, "quantiles", check_shares("quantiles", self.quantiles))
+        object.__setattr__(self, "quantiles", check_quantile_levels("quantiles", self.quantiles))
         if is_number(self.n):
             keep(self, n=check_at_least_one("n", self.n))
         _ = self._possible  # whose own checks raise

@@ -17,7 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.checks import as_float, check_at_least_one, check_one_of, check_shares, is_number, keep
+from bayesdp.checks import (
+    as_float,
+    check_at_least_one,
+    check_one_of,
+    check_quantile_levels,
+    is_number,
+    keep,
+)
 from bayesdp.core.quantile_views import QuantilesView
 from bayesdp.core.views import View, view_of
 from bayesdp.engines.draws import Draws
@@ -132,7 +139,7 @@ class QuantileModel(Model):
         check_one_of("population", self.population, POPULATIONS)
         if self.prior is not None:
             object.__setattr__(self, "prior", _checked_prior(self.prior))
-        object.__setattr__(self, "quantiles", check_shares("quantiles", self.quantiles))
+        object.__setattr__(self, "quantiles", check_quantile_levels("quantiles", self.quantiles))
         if is_number(self.n):
             keep(self, n=check_at_least_one("n", self.n))
         _ = self._possible  # whose own checks raise

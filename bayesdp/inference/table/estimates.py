@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.engines.mixture import check_level
+from bayesdp.errors import InvalidInput, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
     from bayesdp.display.intervals import Method
+
+TARGETS = ("population", "data")
 
 
 @dataclass(frozen=True)
@@ -167,3 +170,10 @@ def cell_name(column: str, label: Any) -> str:
     """Name of a column's cell: smokes[True], or age[18, 30) for an interval."""
     text = str(label)
     return f"{column}{text}" if text.startswith("[") else f"{column}[{text}]"
+
+
+def check_target(target: Any) -> str:
+    """Return what is estimated, the population's numbers or the data's, or raise InvalidInput."""
+    if target not in TARGETS:
+        raise InvalidInput(f"target is {quoted(target)}; it must be 'population' or 'data'")
+    return str(target)

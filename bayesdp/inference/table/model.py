@@ -39,6 +39,7 @@ from bayesdp.inference.base import Model, Option, Run
 from bayesdp.inference.readers import instead
 from bayesdp.inference.several import Releases, releases_of
 from bayesdp.inference.table.estimates import cell_name
+from bayesdp.inference.table.released import RELEASED, stored
 from bayesdp.release import Part
 from bayesdp.schema.files import text_of
 
@@ -260,9 +261,9 @@ class TableModel(Model):
         for name in _STATISTICS:
             idata.sample_stats[name] = idata.posterior[name]
         idata.posterior = idata.posterior.drop_vars([*_STATISTICS, "cell", "concentrated"])
-        problem: Problem = run.read
-        records = drawn.posterior[RECORDS]
-        return doubted(TablePosterior.of(idata, records, problem.noisy, problem.n))
+        names = list(self.schema_of(run.release).columns)
+        idata.add_groups({RELEASED: stored(run.read.noisy, run.read.n, names)})
+        return doubted(TablePosterior.of(idata, drawn.posterior[RECORDS]))
 
     def schema_of(self, release: Releases) -> Any:
         """The schema of a release."""

@@ -24,7 +24,7 @@ from bayesdp.inference.table.doubts import (
     doubts_of_coefficients,
     doubts_of_unmeasured,
 )
-from bayesdp.inference.table.estimates import Estimates, cell_name
+from bayesdp.inference.table.estimates import Estimates, cell_name, check_target
 from bayesdp.inference.table.margins import (
     Margin,
     margins_in,
@@ -36,8 +36,8 @@ from bayesdp.inference.table.margins import (
 from bayesdp.inference.table.moments import estimates_by_moments
 from bayesdp.inference.table.numbers import aligned, numbers_of, resampled
 from bayesdp.inference.table.regression import FAMILIES, coefficients, prepared
-from bayesdp.inference.table.released import stored
-from bayesdp.inference.table.spread import spread_of
+from bayesdp.inference.table.released import RELEASED
+from bayesdp.inference.table.spread import is_spread, spread_of
 from bayesdp.inference.verdict import NO_PROBLEM
 from bayesdp.schema.files import text_of
 from bayesdp.schema.formulas import columns_of
@@ -49,13 +49,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from bayesdp.engines.latent_classes import Noisy
-
 az = import_arviz()
 
-TARGETS = ("population", "data")
 _GROUP = "tables"
-_RELEASED = "released"
 WAYS = ("moments", "tables")
 _SPREAD = 50
 """Latent tables by which a column's spread is judged."""
@@ -92,9 +88,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
     _told: frozenset[str] = frozenset()  # doubts that `fit` has warned of, in this process
 
     @classmethod
-    def of(
-        cls, idata: Any, records: Any = None, noisy: Sequence[Noisy] = (), n: int | None = None
-    ) -> TablePosterior:
+    def of(cls, idata: Any, records: Any = None) -> TablePosterior:
         """Make a TablePosterior of a fit's InferenceData.
 
         Parameters
@@ -103,8 +97,6 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             As written by `to_netcdf` and read by `arviz.from_netcdf`.
         records : ndarray, optional
             The latent tables, where `idata` has none.
-        noisy, n : sequence of Noisy, and int, optional
-            The released marginals, and the number of records if it is public; likewise.
 
         Raises
         ------
@@ -118,8 +110,6 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             names = list(_schema_of(idata.attrs["schema"]).columns)
             dims = ("chain", "table", "record", "column")
             groups[_GROUP] = xr.Dataset({"records": (dims, records)}, coords={"column": names})
-            if noisy:
-                groups[_RELEASED] = stored(noisy, n, names)
         if _GROUP not in groups:
             raise InvalidInput("idata has no group 'tables'; give all that a TableModel's fit has")
         return cls(attrs=idata.attrs, **groups)
@@ -296,7 +286,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             return np.bincount(cells, weights, math.prod(sizes)).astype(np.float64)
 
         rng = np.random.default_rng(check_seed(seed))
-        population = _check_target(target) == "population"
+        population = check_target(target) == "population"
         tables = list(self._tables(None, peopled=population))
         if population and self.margins:
             counts, naive = (
@@ -435,13 +425,14 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             )
         if by is not None:
             check_one_of("by", by, WAYS)
+        check_target(target)
         names = self._known(columns_of(formula, list(self.schema.columns)))
         self._warn_of_unmeasured(names)
         rng = np.random.default_rng(check_seed(seed))
         columns, odd = {name: self.schema.columns[name] for name in names}, [0]
         moments = None
         if family == "linear" and by != "tables":
-            group = self[_RELEASED] if _RELEASED in self.groups() and not self.margins else None
+            group = self[RELEASED] if RELEASED in self.groups() and not self.margins else None
             moments = estimates_by_moments(formula, columns, group, target, draws, rng)
         if by == "moments" and moments is None:
             raise InvalidInput(
@@ -457,7 +448,12 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             odd[0] += not converged
             return found
 
-        estimates = self._estimated(fitted, target, draws, rng, finite=False, instead=moments)
+        if moments is None:
+            estimates = self._estimated(fitted, target, draws, rng, finite=False)
+        else:
+            drawn = self._drawn(fitted, target, rng, finite=False)
+            naive = self._naive(drawn, moments.names, target, min(draws, self._kept))
+            estimates = replace(moments, naive=naive)
         for doubt in doubts_of_coefficients(estimates, odd[0]):
             warn_about(doubt, "no-estimate", stacklevel=2)
         return estimates
@@ -470,28 +466,37 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         rng: np.random.Generator,
         *,
         finite: bool = True,
-        instead: Estimates | None = None,
     ) -> Estimates:
-        """Compute a function of coded tables on draws of them, and on resamples of one.
-
-        Where there are draws of the numbers that need no tables, they are taken `instead`.
-        """
-        resampled = _check_target(target) == "population"
+        """Compute a function of coded tables on draws of them, and on resamples of one."""
+        population = check_target(target) == "population"
         count = min(check_at_least_one("draws", draws), self._kept)
-        tables = list(self._tables(count, peopled=resampled))
+        drawn = self._drawn(function, target, rng, finite=finite)
+        each = [drawn(table) for table in self._tables(count, peopled=population)]
+        names = each[0].index
+        naive = self._naive(drawn, names, target, count) if population else None
+        right = np.array([aligned(one, names) for one in each])
+        self._warn_of_chains(right)
+        return Estimates(right, right[:1] if naive is None else naive, names, target)
+
+    def _drawn(
+        self, function: Callable[[Any], Any], target: str, rng: np.random.Generator, *, finite: bool
+    ) -> Callable[[NDArray[Any]], Any]:
+        """Make what computes a function of a table, or of a draw of the population given one."""
+        sampled = target == "population"
 
         def drawn(table: NDArray[Any]) -> Any:
-            records = self._peopled(table, rng, _FINER) if resampled else table
+            records = self._peopled(table, rng, _FINER) if sampled else table
             return numbers_of(function(self._frame(records)), finite=finite)
 
-        each = [drawn(table) for table in (tables if instead is None else tables[:1])]
-        naive = [drawn(tables[0]) for _ in tables] if resampled else each[:1]
-        names = each[0].index if instead is None else instead.names
-        right, wrong = (np.array([aligned(one, names) for one in part]) for part in (each, naive))
-        if instead is not None:
-            return replace(instead, naive=wrong)
-        self._warn_of_chains(right)
-        return Estimates(right, wrong, names, target)
+        return drawn
+
+    def _naive(
+        self, drawn: Callable[[NDArray[Any]], Any], names: Any, target: str, count: int
+    ) -> NDArray[np.float64]:
+        """Compute what one latent table says if it is the data: so many draws, or its numbers."""
+        population = target == "population"
+        (table,) = self._tables(1, peopled=population)
+        return np.array([aligned(drawn(table), names) for _ in range(count if population else 1)])
 
     def _peopled(
         self, table: NDArray[Any], rng: np.random.Generator, finer: int
@@ -560,8 +565,9 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
 
     def _doubts_of_spreads(self, names: Sequence[str], *, drowned: bool = True) -> Iterator[str]:
         tables, known = list(self._tables(min(self._kept, _SPREAD))), list(self.schema.columns)
-        for name in names:
-            place, column = known.index(name), self.schema.columns[name]
+        columns = self.schema.columns
+        for name in [name for name in names if is_spread(columns[name])]:
+            place, column = known.index(name), columns[name]
             counts = [
                 np.bincount(one[:, place], minlength=column.cells)[: column.size] for one in tables
             ]
@@ -591,9 +597,3 @@ def doubted(fit: TablePosterior) -> TablePosterior:
 
 def _schema_of(text: str) -> Schema:
     return Schema(**tomllib.loads(text))
-
-
-def _check_target(target: Any) -> str:
-    if target not in TARGETS:
-        raise InvalidInput(f"target is {quoted(target)}; it must be 'population' or 'data'")
-    return str(target)

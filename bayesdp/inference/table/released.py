@@ -11,6 +11,9 @@ import xarray as xr
 
 from bayesdp.engines.latent_classes import Noisy
 
+RELEASED = "released"
+"""Name of the group."""
+
 
 def stored(noisy: Sequence[Noisy], n: int | None, names: Sequence[str]) -> xr.Dataset:
     """Make a Dataset of released marginals: their counts, one after another, and their noise.

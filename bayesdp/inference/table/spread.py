@@ -63,6 +63,11 @@ class Spread:
             )
 
 
+def is_spread(column: Column) -> bool:
+    """Return True for a column whose cells are intervals, so that it has a spread."""
+    return column.middles is not None and column.variances is not None
+
+
 def spread_of(column: Column, counts: NDArray[np.integer]) -> Spread | None:
     """Return what a column's spread rests on; None where its cells aren't intervals.
 

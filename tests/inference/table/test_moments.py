@@ -247,6 +247,7 @@ def test_tables_that_are_weighed_have_no_moments():
     ("asked", "said"),
     [
         ({"by": "counts"}, "by is 'counts'"),
+        ({"target": "sample"}, "target is 'sample'"),
         ({"by": "moments", "formula": "y ~ a * s"}, "whose moments weren't released"),
         ({"by": "moments", "family": "poisson"}, "whose moments weren't released"),
     ],
