@@ -335,7 +335,7 @@ def _doubts(problem: Problem, drawn: Tables) -> Iterator[str]:
         yield (
             f"a record's cells have {beside:.1f} times as many records as the noise's standard "
             f"deviation, and below {_NOISY:g} slopes by latent tables are drawn to 0 and cover too "
-            "seldom (those of linear regressions by moments don't): measure fewer marginals "
+            "seldom (those of regressions by moments don't): measure fewer marginals "
             "(workload), give columns fewer bins, or spend more"
         )
     if problem.rake and problem.chosen and drawn.effective.min() < _EFFECTIVE:

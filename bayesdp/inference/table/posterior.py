@@ -37,7 +37,7 @@ from bayesdp.inference.table.moments import estimates_by_moments
 from bayesdp.inference.table.numbers import aligned, numbers_of, resampled
 from bayesdp.inference.table.regression import FAMILIES, coefficients, prepared
 from bayesdp.inference.table.released import RELEASED
-from bayesdp.inference.table.spread import is_spread, spread_of
+from bayesdp.inference.table.spread import doubts_of_spreads
 from bayesdp.inference.verdict import NO_PROBLEM
 from bayesdp.schema.files import text_of
 from bayesdp.schema.formulas import columns_of
@@ -384,10 +384,11 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         """Estimate the coefficients of a regression.
 
         It is fitted by statsmodels to each latent table, or, where it can be, by the released
-        counts themselves ("moments"): a linear regression whose columns were all measured in pairs,
-        and whose terms are each of one column that has no missing values
-        (`bayesdp.inference.table.moments`). Slopes by tables are drawn to 0 where noise is wide for
-        the cells; by moments they aren't, and their intervals are wider.
+        counts themselves ("moments"): a linear, logistic or Poisson regression whose columns were
+        all measured in pairs, and whose terms are each of one column that has no missing values
+        (`bayesdp.inference.table.moments`, `bayesdp.inference.table.generalized`). Slopes by tables
+        are drawn to 0 where noise is wide for the cells; by moments they aren't, and their
+        intervals are wider.
 
         A number stands for its cell by the cell's middle, a date by its year with a fraction, a
         boolean by 0 and 1; the outcome of a logistic regression is one of these or a category of
@@ -431,15 +432,19 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         rng = np.random.default_rng(check_seed(seed))
         columns, odd = {name: self.schema.columns[name] for name in names}, [0]
         moments = None
-        if family == "linear" and by != "tables":
+        if by != "tables":
             group = self[RELEASED] if RELEASED in self.groups() and not self.margins else None
-            moments = estimates_by_moments(formula, columns, group, target, draws, rng)
+            places = [list(self.schema.columns).index(name) for name in names]
+            tables = (table[:, places] for table in self._tables(None))
+            moments = estimates_by_moments(
+                formula, family, columns, group, tables, target, draws, rng
+            )
         if by == "moments" and moments is None:
             raise InvalidInput(
                 f"formula is {quoted(formula)}, whose moments weren't released, or noise drowns "
-                "them; by='moments' takes a linear regression of terms of one column each, which "
-                "were released in pairs, have no missing values or private cut points, and aren't "
-                "weighed to totals: take by='tables'"
+                "them; by='moments' takes a linear, logistic or Poisson regression of terms of one "
+                "column each, which were released in pairs, have no missing values or private cut "
+                "points, and aren't weighed to totals: take by='tables'"
             )
         self._warn_of_spreads(names, drowned=moments is None)
 
@@ -564,16 +569,8 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
                 warn_about(doubt, "spread", stacklevel=3)
 
     def _doubts_of_spreads(self, names: Sequence[str], *, drowned: bool = True) -> Iterator[str]:
-        tables, known = list(self._tables(min(self._kept, _SPREAD))), list(self.schema.columns)
-        columns = self.schema.columns
-        for name in [name for name in names if is_spread(columns[name])]:
-            place, column = known.index(name), columns[name]
-            counts = [
-                np.bincount(one[:, place], minlength=column.cells)[: column.size] for one in tables
-            ]
-            spread = spread_of(column, np.array(counts))
-            if spread is not None:
-                yield from (spread if drowned else replace(spread, drowned=0.0)).doubts(name)
+        tables = list(self._tables(min(self._kept, _SPREAD)))
+        return doubts_of_spreads(self.schema.columns, names, tables, drowned=drowned)
 
 
 def doubted(fit: TablePosterior) -> TablePosterior:

@@ -52,11 +52,7 @@ def coefficients(formula: str, family: str, frame: pd.DataFrame) -> tuple[Any, b
     import pandas as pd
     import statsmodels.formula.api as smf
 
-    outcome = formula.split("~")[0].strip()
-    labels = None
-    if outcome in frame and hasattr(frame[outcome], "cat"):
-        labels = frame[outcome].cat.categories
-        frame = frame.assign(**{outcome: _coded_outcome(frame[outcome], family)})
+    frame, labels = coded(formula, family, frame)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -68,6 +64,21 @@ def coefficients(formula: str, family: str, frame: pd.DataFrame) -> tuple[Any, b
             f"formula {quoted(formula)} can't be fitted to a latent table by {family} regression "
             f"({type(error).__name__}: {error}); leave out rare labels, or take another family"
         ) from error
+
+
+def coded(formula: str, family: str, frame: pd.DataFrame) -> tuple[pd.DataFrame, Any]:
+    """Code an outcome that is a category by its labels' places; its labels, or None.
+
+    Raises
+    ------
+    InvalidInput
+        If the family doesn't take it.
+    """
+    outcome = formula.split("~")[0].strip()
+    if outcome not in frame or not hasattr(frame[outcome], "cat"):
+        return frame, None
+    made = frame.assign(**{outcome: _coded_outcome(frame[outcome], family)})
+    return made, frame[outcome].cat.categories
 
 
 def _fitted(y: Any, design: pd.DataFrame, family: str, labels: Any) -> tuple[Any, bool]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,3 +91,34 @@ def spread_of(column: Column, counts: NDArray[np.integer]) -> Spread | None:
         drowned=float(squares[drowned].sum() / squares.sum()) if squares.any() else 0.0,
         within=float(inside[~drowned].sum() / rest) if rest else 0.0,
     )
+
+
+def doubts_of_spreads(
+    columns: Mapping[str, Column],
+    names: Sequence[str],
+    tables: Sequence[NDArray[np.integer]],
+    *,
+    drowned: bool = True,
+) -> Iterator[str]:
+    """Yield doubts about the spread of those columns that are intervals.
+
+    Parameters
+    ----------
+    columns : mapping of str to Column
+        All columns of the table.
+    names : sequence of str
+        Those that are judged.
+    tables : sequence of ndarray of int, shape (records, columns)
+        Latent tables.
+    drowned : bool
+        Whether cells that noise drowns are doubted, beside wide ones.
+    """
+    for place, (name, column) in enumerate(columns.items()):
+        if name not in names or not is_spread(column):
+            continue
+        counts = [
+            np.bincount(one[:, place], minlength=column.cells)[: column.size] for one in tables
+        ]
+        spread = spread_of(column, np.array(counts))
+        if spread is not None:
+            yield from (spread if drowned else replace(spread, drowned=0.0)).doubts(name)
