@@ -21,8 +21,8 @@ def poststratify(
     totals: Annotated[
         list[Path],
         typer.Argument(
-            help="CSV file of the population: columns group (or area) and total; of a whole table, "
-            "a file for each margin: columns of the schema, and total."
+            help="Table of the population, CSV or another: columns group (or area) and total; of a "
+            "whole table, a file for each margin: columns of the schema, and total."
         ),
     ],
     by: Annotated[
@@ -61,12 +61,12 @@ def poststratify(
 
 def _totals(path: Path) -> Any:
     """Read one file of totals."""
-    import pandas as pd
+    from bayesdp.table_files import KINDS, frame_in, is_table
 
-    try:
-        return pd.read_csv(path)
-    except (OSError, ValueError):
+    if not is_table(str(path)) or not path.is_file():
+        *most, last = KINDS
         raise InvalidInput(
-            f"totals is {quoted(str(path))}, which can't be read; it must be a CSV file with "
-            "columns of labels, and a column total"
-        ) from None
+            f"totals is {quoted(str(path))}; it must be a {', '.join(most)} or {last} file that "
+            "exists, with columns of labels, and a column total"
+        )
+    return frame_in(str(path), None, ())

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from bayesdp.mechanisms.counts.cells import Axis, shape_of
 from bayesdp.mechanisms.counts.marginals import sums_over
 from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginalsMechanism
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.table_files import frame_in, is_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +53,7 @@ class NoisyTable:
 
 
 def read_frames(frames: Any) -> dict[str, pd.DataFrame]:
-    """Read tables by name, from a mapping, a sequence or a folder of CSV and Parquet files."""
+    """Read tables by name, from a mapping, a sequence or a folder of files."""
     given = frames
     if isinstance(frames, str | Path):
         frames = frames_in(frames)
@@ -70,13 +71,10 @@ def read_frames(frames: Any) -> dict[str, pd.DataFrame]:
 
 
 def frames_in(folder: str | Path) -> dict[str, pd.DataFrame]:
-    """Read a folder's CSV and Parquet files, by their names, in order; none if it is no folder."""
-    import pandas as pd
-
-    read: dict[str, Callable[..., Any]] = {".csv": pd.read_csv, ".parquet": pd.read_parquet}
+    """Read a folder's tables, by their files' names, in order; none if it is no folder."""
     folder = check_path("frames", folder)
     files = sorted(folder.iterdir()) if folder.is_dir() else []
-    return {file.name: read[file.suffix](file) for file in files if file.suffix in read}
+    return {file.name: frame_in(str(file), None, ()) for file in files if is_table(str(file))}
 
 
 def check_frame(name: str, frame: Any) -> pd.DataFrame:

@@ -4,6 +4,7 @@ import json
 
 import arviz as az
 import numpy as np
+import pandas as pd
 import pytest
 
 import bayesdp as bdp
@@ -39,8 +40,9 @@ def test_groups(folder, run_cli):
 def test_a_whole_table_is_then_estimated(folder, run_cli):
     posterior(sample(np.random.default_rng(1)), 5).to_netcdf("t.nc")
     (folder / "sex.csv").write_text("sex,total\nf,50\nm,50\n")
-    (folder / "age.csv").write_text('age,total\n"[18, 40)",30\n"[40, 90]",70\n')
-    status, out, _ = run_cli("poststratify t.nc sex.csv age.csv --out r.nc")
+    age = pd.DataFrame({"age": ["[18, 40)", "[40, 90]"], "total": [30, 70]})
+    age.to_parquet(folder / "age.parquet")
+    status, out, _ = run_cli("poststratify t.nc sex.csv age.parquet --out r.nc")
     assert (status, "raked to 2 margins> written to r.nc" in out) == (0, True)
     line = out.splitlines()[-1].partition("bayesdp ")[2]
     assert line == "estimate r.nc --table sex,age"
@@ -52,7 +54,8 @@ def test_a_whole_table_is_then_estimated(folder, run_cli):
         ("t.nc sex.csv --out r.nc", "--force"),
         ("none.nc sex.csv", "there is no such file"),
         ("sex.csv sex.csv", "can't be read; give the file"),
-        ("t.nc none.csv", "it must be a CSV file"),
+        ("t.nc none.csv", "or .sav file that exists"),
+        ("t.nc t.nc", "it must be a .csv"),
         ("t.nc sex.csv sex.csv", "two margins of the same columns"),
         ("t.nc sex.csv --by sex", "which is for groups"),
     ):

@@ -44,7 +44,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import as_float, check_at_least_one, check_one_of, check_one_statistic
+from bayesdp.checks import (
+    check_at_least_one,
+    check_one_of,
+    check_one_statistic,
+    check_quantile_levels,
+)
 from bayesdp.core.axis import check_edges
 from bayesdp.core.outputs import WholeNumbers, structured
 from bayesdp.core.outputs.several import Several
@@ -295,15 +300,11 @@ def utilities(counts: Integers, q: Fraction) -> Integers:
 
 def check_probabilities(name: str, given: Any) -> tuple[float, ...]:
     """Return probabilities of quantiles, with at most three decimals, or raise InvalidInput."""
-    try:
-        made = tuple(map(as_float, given.tolist() if hasattr(given, "tolist") else given))
-    except TypeError:  # not a sequence
-        made = ()
-    good = made and len(set(made)) == len(made) and all(0 < v < 1 for v in made)
-    if not good or any(_DECIMALS % _decimal(v).denominator for v in made):
+    made = check_quantile_levels(name, given.tolist() if hasattr(given, "tolist") else given)
+    if any(_DECIMALS % _decimal(v).denominator for v in made):
         raise InvalidInput(
-            f"{name} is {quoted(given)}; it must be different probabilities between 0 and 1, with "
-            "at most three decimals, for example (0.25, 0.5, 0.75)"
+            f"{name} is {quoted(given)}; it must be probabilities with at most three decimals, for "
+            "example (0.25, 0.5, 0.75)"
         )
     return made
 
