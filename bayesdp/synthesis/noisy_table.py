@@ -119,10 +119,10 @@ class TableSynthesizer(RecordSynthesizer):
     column's values go with other columns rests on the model. So does a long tail with next to no
     records, where a grid of equal width has many cells of noise: let its cells widen there. In 24
     surveys of 3,000 records at epsilon 1, slopes of a log-normal income, on a grid of 100 cells of
-    equal width to 25 times the median, came to 1.2 times the truth with eight private intervals,
-    and 95% intervals had it in 86% of cases; with eight of equal width, by latent tables, to .7
-    times and in 47%. There a linear regression has moments of the released counts
-    (`bayesdp.inference.table.moments`), whose intervals cover.
+    equal width to 25 times the median, came by latent tables to 1.2 times the truth with eight
+    private intervals, and 95% intervals had it in 86% of cases; with eight of equal width to .7
+    times and in 47%. Linear regressions have moments of the released counts, whose intervals cover
+    either way (`bayesdp.inference.table.moments`).
 
     A second round serves strong relations between columns of few cells, at the others' cost. Where
     all pairs matter alike one round is about as good or better, and is the default. The exponential

@@ -219,3 +219,8 @@ def test_the_posterior_has_the_grid_and_tables_have_the_pools():
     assert set(synthetic["age"].unique()) <= set(range(20))
     assert synthetic["age"].nunique() > 15
     assert synthetic["income"].isna().any()
+    slope = posterior.regression("votes ~ age", target="data", seed=1)
+    exact = np.polyfit(frame["age"], frame["votes"], 1)[0]
+    inside = slope.interval(0.9999).loc["age"]
+    assert slope.by == "moments"
+    assert inside["lower"] <= exact <= inside["upper"]

@@ -60,11 +60,16 @@ class Design:
         return len(self.names) + 1
 
     @property
-    def outcomes(self) -> Floats:
-        """The outcome in each cell of its column, shape (levels,)."""
+    def values(self) -> dict[int, Floats]:
+        """The design's columns in each cell, by the table's column."""
+        return {block.column: block.values for block in self.blocks}
+
+    @property
+    def outcome(self) -> tuple[int, int]:
+        """The outcome's column of the table, and its place among the columns of that block."""
         last = self.size - 1
         return next(
-            block.values[:, block.places.index(last)]
+            (block.column, block.places.index(last))
             for block in self.blocks
             if last in block.places
         )
@@ -145,7 +150,8 @@ def _independent(design: Design) -> bool:
     products = {
         (a, b): uniform[a][:, :, None] * uniform[b][:, None] for a, b in combinations(uniform, 2)
     }
-    gram = gram_of(design, np.ones(1), uniform, crossed(design, products))[0, :-1, :-1]
+    values = design.values
+    gram = gram_of(design, values, np.ones(1), uniform, crossed(values, products))[0, :-1, :-1]
     length = np.sqrt(np.diag(gram))
     if not gram.size or not np.all(length > 0):
         return False
@@ -153,30 +159,40 @@ def _independent(design: Design) -> bool:
 
 
 def crossed(
-    design: Design, pairs: Mapping[tuple[int, int], Floats]
+    values: Mapping[int, Floats], pairs: Mapping[tuple[int, int], Floats]
 ) -> dict[tuple[int, int], Floats]:
     """Sums of products of two blocks' columns, by the pair's counts."""
-    values = {block.column: block.values for block in design.blocks}
-    return {(a, b): values[a].T @ (each @ values[b]) for (a, b), each in pairs.items()}
+    return {
+        (a, b): values[a].swapaxes(-1, -2) @ (each @ values[b]) for (a, b), each in pairs.items()
+    }
 
 
 def gram_of(
     design: Design,
+    values: Mapping[int, Floats],
     n: Floats,
     margins: Mapping[int, Floats],
     crossed: Mapping[tuple[int, int], Floats],
 ) -> Floats:
-    """Put Z'Z together from the number of records, the columns' counts and the pairs' sums."""
+    """Put Z'Z together from the number of records, the columns' counts and the pairs' sums.
+
+    Parameters
+    ----------
+    design : Design
+    values : mapping of int to ndarray, shape (levels, columns) or (draws, levels, columns)
+        The design's columns in each cell, by the table's column.
+    n : ndarray, shape (draws,)
+    margins : mapping of int to ndarray, shape (draws, levels)
+    crossed : mapping of pair of int to ndarray, shape (draws, columns, columns)
+    """
     gram = np.zeros((len(n), design.size, design.size))
     if design.intercept is not None:
         gram[:, design.intercept, design.intercept] = n
     for block in design.blocks:
-        own = margins[block.column]
-        gram[:, *_both(block.places, block.places)] = np.einsum(
-            "dl,li,lj->dij", own, block.values, block.values
-        )
+        weighed = values[block.column].swapaxes(-1, -2) * margins[block.column][:, None]
+        gram[:, *_both(block.places, block.places)] = weighed @ values[block.column]
         if design.intercept is not None:
-            sums = own @ block.values
+            sums = weighed.sum(axis=-1)
             gram[:, design.intercept, block.places] = sums
             gram[:, block.places, design.intercept] = sums
     place = {block.column: block.places for block in design.blocks}

@@ -1,4 +1,4 @@
-r"""Linear regressions by moments of the measured pairs, without latent tables.
+r"""Regressions by moments of the measured pairs.
 
 Least squares needs nothing of a table but sums over records of products of two of the design's
 columns, Z'Z, outcome included. Where each is a function of one column of the table, such a sum is
@@ -11,20 +11,32 @@ records is. Then
     beta = (X'X)^-1 X'y,    s^2 = (y'y - y'X beta) / chi^2(n - p),    N(beta, s^2 (X'X)^-1)
 
 are the confidential table's coefficients, and, with s^2 drawn, a draw of the population's, whose
-errors have one variance (Gelman et al. 2013, section 14.2).
+errors have one variance (Gelman et al. 2013, section 14.2). `generalized` has other families.
 
 Nothing is shrunk or cut off at 0, which is what draws slopes to 0, or widens columns, where noise
 drowns cells. The price is width: on 1,000 records of two predictors, each in five cells, Laplace
 noise, 200 releases at each epsilon, 95% intervals cover 97, 96, 94 and 96% at epsilon .25, .5, 1
 and 2, and are .65, .34, .18 and .10 long, as are those by `NoisyMomentsMechanism`, for which all
 privacy is spent on the moments; those by latent tables cover 75, 79 and 88% at the last three.
+
+A column whose cells were pooled by private cut points was counted in these pools with others, and
+alone in its grid. Its function is then the mean over the pool's records, by a draw of the grid's
+counts, and y'y is by the grid. Within a pool, a predictor's error of this kind biases no slope, as
+the mean of the outcome there is linear in it (Berkson 1950); an outcome is taken to be unrelated to
+others. A log-normal income in eight pools of a grid of 100 equal cells to 25 times its median,
+regressed on two columns and as a predictor, 3,000 records, 200 releases at epsilon .5, 1 and 3: 94
+to 98% are covered. Where the last pool has many empty cells its mean is hardly known but for its
+ends, and slopes come out 1.4, 1.2 and 1.0 times the truth on average, within intervals that are
+2.5, 1.4 and .7 times the slope.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import combinations
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -53,6 +65,7 @@ def estimates_by_moments(
     family: str,
     columns: Mapping[str, Column],
     released: Any,
+    pools: Mapping[str, Sequence[int]],
     tables: Iterable[NDArray[np.integer]],
     target: str,
     draws: int,
@@ -68,6 +81,8 @@ def estimates_by_moments(
         The formula's columns.
     released : xarray.Dataset or None
         The posterior's group of released counts, if it has one that its tables follow.
+    pools : mapping of str to sequence of int
+        First cells of the pools in which columns were counted with others.
     tables : iterable of ndarray of int, shape (records, columns)
         These columns of the latent tables, which a family with a link takes.
     target : {"population", "data"}
@@ -84,16 +99,16 @@ def estimates_by_moments(
     if released is None:
         return None
     noisy, n = read(released, list(columns))
-    sizes = [column.cells for column in columns.values()]
-    for one in noisy:
-        each = zip(one.columns, one.counts.shape, strict=True)
-        if any(size != sizes[k] for k, size in each if k < len(sizes)):
-            return None  # a column that some marginals count by pools of its cells
-    if (design := design_of(formula, columns, family)) is None:
+    pooled = {k: np.asarray(pools[name]) for k, name in enumerate(columns) if name in pools}
+    if (design := design_of(formula, columns, family)) is None or (
+        pooled and (family != "linear" or len(design.blocks) < 2)
+    ):
         return None
     if (solver := _solver(family, design, tables, sampled=target == "population")) is None:
         return None
-    drawn = drawn_by_moments(design, noisy, n, check_at_least_one("draws", draws), rng, *solver)
+    drawn = drawn_by_moments(
+        design, noisy, n, check_at_least_one("draws", draws), rng, *solver, pooled=pooled
+    )
     if drawn is None:
         return None
     return Estimates(drawn, drawn[:0], pd.Index(design.names), target, "moments")
@@ -110,7 +125,8 @@ def _solver(
     if family == "linear":
         return partial(least_squares, sampled=sampled), 0
     link = LINKS.get(family)
-    if link is None or not link.outcomes(design.outcomes):
+    column, place = design.outcome
+    if link is None or not link.outcomes(design.values[column][:, place]):
         return None
     if (predictors := Predictors.of(design, tables)) is None:
         return None
@@ -125,6 +141,8 @@ def drawn_by_moments(
     rng: np.random.Generator,
     solved: Solved,
     work: int = 0,
+    *,
+    pooled: Mapping[int, NDArray[np.integer]] = MappingProxyType({}),
 ) -> Floats | None:
     """Draw a regression's coefficients by the moments of measured pairs.
 
@@ -142,15 +160,17 @@ def drawn_by_moments(
         Makes coefficients of positive definite Z'Z, or leaves some of them out.
     work : int
         Numbers that this takes for each.
+    pooled : mapping of int to ndarray of int
+        First cells of the pools in which columns were counted with others.
 
     Returns
     -------
     ndarray, shape (draws, coefficients), or None
         None where a pair is in no marginal, or noise leaves hardly any Z'Z with coefficients.
     """
-    used = sorted({block.column for block in design.blocks})
-    seen = [one for one in noisy if set(one.columns) & set(used)]
-    if not all(any({a, b} <= set(one.columns) for one in seen) for a, b in _pairs(used)):
+    layout = _Layout(design, pooled)
+    seen = [one for one in noisy if set(one.columns) & set(layout.used)]
+    if not layout.is_that_of(seen):
         return None
     cells = sum(one.counts.size for one in seen)
     most = draws * int(np.clip(_WORK // ((cells + work) * draws), _FEWEST, _TRIES))
@@ -158,7 +178,7 @@ def drawn_by_moments(
     made: list[Floats] = []
     tried = kept = 0
     while kept < draws and tried < most:
-        gram, total = _definite(*_drawn_gram(design, seen, n, size, rng))
+        gram, total = _definite(*_drawn_gram(layout, seen, n, size, rng))
         made.append(solved(gram, total, rng))
         tried, kept = tried + size, kept + len(made[-1])
     if kept < draws:
@@ -166,13 +186,48 @@ def drawn_by_moments(
     return np.concatenate(made)[:draws]
 
 
-def _pairs(used: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield each pair, or a single column with itself."""
-    yield from combinations(used, 2) if len(used) > 1 else [(used[0], used[0])]
+@dataclass(frozen=True)
+class _Layout:
+    """Cells in which a design's columns were counted: with others, and, if pooled, alone.
+
+    Attributes
+    ----------
+    design : Design
+    pooled : mapping of int to ndarray of int
+        First cells of the pools in which columns were counted with others.
+    """
+
+    design: Design
+    pooled: Mapping[int, NDArray[np.integer]]
+
+    @cached_property
+    def used(self) -> list[int]:
+        """The table's columns that the design has."""
+        return sorted({block.column for block in self.design.blocks})
+
+    def shape(self, *columns: int) -> tuple[int, ...]:
+        """Numbers of the cells in which columns were counted together."""
+        return tuple(
+            len(self.pooled[k]) if k in self.pooled else len(self.design.values[k]) for k in columns
+        )
+
+    def is_that_of(self, noisy: Sequence[Noisy]) -> bool:
+        """Return True if all that Z'Z is made of was counted, in these cells alone."""
+        wanted = [*combinations(self.used, 2)] if len(self.used) > 1 else [(self.used[0],) * 2]
+        grids = [(k, len(self.design.values[k])) for k in self.pooled]
+        for one in noisy:
+            for k, size in zip(one.columns, one.counts.shape, strict=True):
+                alone = len(one.columns) == 1 and (k, size) in grids
+                if k in self.used and not alone and (size,) != self.shape(k):
+                    return False
+        return all(any({a, b} <= set(one.columns) for one in noisy) for a, b in wanted) and all(
+            any(one.columns == (k,) and one.counts.size == size for one in noisy)
+            for k, size in grids
+        )
 
 
 def _drawn_gram(
-    design: Design, noisy: Sequence[Noisy], n: int | None, size: int, rng: np.random.Generator
+    layout: _Layout, noisy: Sequence[Noisy], n: int | None, size: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
     """Draw Z'Z, shape (size, columns, columns), and the number of records."""
     counts = [one.counts - one.noise(rng, size) for one in noisy]
@@ -185,13 +240,50 @@ def _drawn_gram(
         each + _along((n_drawn - total) / one.counts.size, each.ndim)
         for one, each, total in zip(noisy, counts, totals, strict=True)
     ]
-    used = sorted({block.column for block in design.blocks})
-    margins = {k: _summed(noisy, counts, (k,)) for k in used}
+
+    def summed(*columns: int) -> Floats:
+        return _summed(noisy, counts, columns, layout.shape(*columns))
+
+    margins = {k: summed(k) for k in layout.used}
     pairs = {
-        (a, b): _shifted(_summed(noisy, counts, (a, b)), margins[a], margins[b])
-        for a, b in combinations(used, 2)
+        (a, b): _shifted(summed(a, b), margins[a], margins[b])
+        for a, b in combinations(layout.used, 2)
     }
-    return gram_of(design, n_drawn, margins, crossed(design, pairs)), n_drawn
+    values, squares = dict(layout.design.values), None
+    outcome, place = layout.design.outcome
+    for k, firsts in layout.pooled.items():
+        fine = values[k]
+        grid = _summed(noisy, counts, (k,), (len(fine),))
+        values[k] = _means(grid, fine, firsts)
+        if k == outcome:
+            squares = _means(grid, fine[:, place, None] ** 2, firsts)[..., 0]
+    gram = gram_of(layout.design, values, n_drawn, margins, crossed(values, pairs))
+    if squares is not None:
+        gram[:, -1, -1] = np.sum(margins[outcome] * squares, axis=1)
+    return gram, n_drawn
+
+
+def _means(grid: Floats, values: Floats, firsts: NDArray[np.integer]) -> Floats:
+    """Mean values of the records in each pool, by counts of its cells.
+
+    Parameters
+    ----------
+    grid : ndarray, shape (draws, cells)
+    values : ndarray, shape (cells, columns)
+    firsts : ndarray of int, shape (pools,)
+
+    Returns
+    -------
+    ndarray, shape (draws, pools, columns)
+        Within the pool's own range; the middle of its cells where it has no records.
+    """
+    sizes = np.diff([*firsts, len(values)])
+    records = np.add.reduceat(grid, firsts, axis=1)[..., None]
+    sums = np.add.reduceat(grid[..., None] * values, firsts, axis=1)
+    plain = np.add.reduceat(values, firsts, axis=0) / sizes[:, None]
+    low, high = (np.asarray(f.reduceat(values, firsts, axis=0)) for f in (np.minimum, np.maximum))
+    there = records > 0
+    return np.where(there, (sums / np.where(there, records, 1.0)).clip(low, high), plain)
 
 
 def _shifted(pair: Floats, rows: Floats, columns: Floats) -> Floats:
@@ -201,11 +293,17 @@ def _shifted(pair: Floats, rows: Floats, columns: Floats) -> Floats:
     return np.asarray(pair + by_row[:, :, None] + by_column[:, None, :])
 
 
-def _summed(noisy: Sequence[Noisy], counts: Sequence[Floats], columns: tuple[int, ...]) -> Floats:
-    """Average the counts of some columns over all marginals that have them, by their variances."""
+def _summed(
+    noisy: Sequence[Noisy],
+    counts: Sequence[Floats],
+    columns: tuple[int, ...],
+    shape: tuple[int, ...],
+) -> Floats:
+    """Average columns' counts, in so many cells, over the marginals that have them, by variance."""
     found, variances = [], []
     for one, each in zip(noisy, counts, strict=True):
-        if set(columns) <= set(one.columns):
+        sizes = dict(zip(one.columns, one.counts.shape, strict=True))
+        if tuple(sizes.get(k) for k in columns) == shape:
             at = [one.columns.index(k) + 1 for k in columns]
             rest = tuple(axis for axis in range(1, each.ndim) if axis not in at)
             table = each.sum(axis=rest)

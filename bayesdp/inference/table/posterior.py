@@ -130,8 +130,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
 
         The columns are in the same intervals as where they were counted with others.
         """
-        pools = json.loads(self.attrs.get("pools", "{}"))
-        if not pools:
+        if not (pools := self._pools):
             return self
         schema = self.schema.pooled(pools)
         records = self[_GROUP]["records"].to_numpy().copy()
@@ -386,9 +385,9 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         It is fitted by statsmodels to each latent table, or, where it can be, by the released
         counts themselves ("moments"): a linear, logistic or Poisson regression whose columns were
         all measured in pairs, and whose terms are each of one column that has no missing values
-        (`bayesdp.inference.table.moments`, `bayesdp.inference.table.generalized`). Slopes by tables
-        are drawn to 0 where noise is wide for the cells; by moments they aren't, and their
-        intervals are wider.
+        (`bayesdp.inference.table.moments`, `bayesdp.inference.table.generalized`). By tables slopes
+        are drawn to 0 where noise is wide for the cells; by moments they aren't, and intervals are
+        wider.
 
         A number stands for its cell by the cell's middle, a date by its year with a fraction, a
         boolean by 0 and 1; the outcome of a logistic regression is one of these or a category of
@@ -408,8 +407,8 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         Raises
         ------
         InvalidInput
-            If the formula has unknown columns, or statsmodels can't fit it to a table, or moments
-            are asked for that weren't measured or that noise drowns.
+            If the formula has unknown columns or can't be fitted to a table, or moments are asked
+            for that weren't measured or that noise drowns.
 
         Warns
         -----
@@ -437,14 +436,14 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             places = [list(self.schema.columns).index(name) for name in names]
             tables = (table[:, places] for table in self._tables(None))
             moments = estimates_by_moments(
-                formula, family, columns, group, tables, target, draws, rng
+                formula, family, columns, group, self._pools, tables, target, draws, rng
             )
         if by == "moments" and moments is None:
             raise InvalidInput(
                 f"formula is {quoted(formula)}, whose moments weren't released, or noise drowns "
                 "them; by='moments' takes a linear, logistic or Poisson regression of terms of one "
-                "column each, which were released in pairs, have no missing values or private cut "
-                "points, and aren't weighed to totals: take by='tables'"
+                "column each, which were released in pairs, have no missing values nor, unless it "
+                "is linear, private cut points, and aren't weighed to totals: take by='tables'"
             )
         self._warn_of_spreads(names, drowned=moments is None)
 
@@ -512,6 +511,11 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         return np.asarray(table[rng.integers(0, len(table), len(table))])
 
     @property
+    def _pools(self) -> dict[str, list[int]]:
+        """First cells of each pool, by column."""
+        return dict(json.loads(self.attrs.get("pools", "{}")))
+
+    @property
     def _kept(self) -> int:
         """Number of latent tables."""
         sizes = self[_GROUP]["records"].sizes
@@ -570,7 +574,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
 
     def _doubts_of_spreads(self, names: Sequence[str], *, drowned: bool = True) -> Iterator[str]:
         tables = list(self._tables(min(self._kept, _SPREAD)))
-        return doubts_of_spreads(self.schema.columns, names, tables, drowned=drowned)
+        return doubts_of_spreads(self.schema.columns, names, tables, self._pools, drowned=drowned)
 
 
 def doubted(fit: TablePosterior) -> TablePosterior:

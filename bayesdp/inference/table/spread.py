@@ -40,10 +40,13 @@ class Spread:
     within : float
         Share, of what isn't drowned, that is within cells, where each number counts as the cell's
         middle, if numbers are uniform there.
+    pooled: float
+        Share of the sum that is within pools of cells, in which the column was counted with others.
     """
 
     drowned: float
     within: float
+    pooled: float = 0.0
 
     def doubts(self, name: str) -> Iterator[str]:
         """Yield in words what is wrong with the column's numbers, and the way out."""
@@ -61,6 +64,12 @@ class Spread:
                 "are those of numbers that are spread evenly in each. Declare more bins, or "
                 "narrower ones where most records are"
             )
+        if self.pooled > _MOST_WITHIN:
+            yield (
+                f"{self.pooled:.0%} of the spread of {name} is within the intervals that were cut "
+                "privately, where nothing was released of how it goes with other columns: what is "
+                "said of that may be too weak. Ask for more intervals (private)"
+            )
 
 
 def is_spread(column: Column) -> bool:
@@ -68,7 +77,9 @@ def is_spread(column: Column) -> bool:
     return column.middles is not None and column.variances is not None
 
 
-def spread_of(column: Column, counts: NDArray[np.integer]) -> Spread | None:
+def spread_of(
+    column: Column, counts: NDArray[np.integer], firsts: Sequence[int] = ()
+) -> Spread | None:
     """Return what a column's spread rests on; None where its cells aren't intervals.
 
     Parameters
@@ -76,6 +87,8 @@ def spread_of(column: Column, counts: NDArray[np.integer]) -> Spread | None:
     column : Column
     counts : ndarray of int, shape (tables, cells)
         Records in each cell of latent tables; missing values are in none.
+    firsts : sequence of int
+        First cells of the pools in which the column was counted with others, if it was.
     """
     middles, variances = column.middles, column.variances
     total = counts.sum()
@@ -90,13 +103,30 @@ def spread_of(column: Column, counts: NDArray[np.integer]) -> Spread | None:
     return Spread(
         drowned=float(squares[drowned].sum() / squares.sum()) if squares.any() else 0.0,
         within=float(inside[~drowned].sum() / rest) if rest else 0.0,
+        pooled=_within_pools(share, middles, inside, firsts) if len(firsts) else 0.0,
     )
+
+
+def _within_pools(
+    share: NDArray[np.float64],
+    middles: NDArray[np.float64],
+    inside: NDArray[np.float64],
+    firsts: Sequence[int],
+) -> float:
+    """Share of the sum of squares that is within pools; 0 where there is no spread."""
+    pool = np.searchsorted(firsts, np.arange(len(share)), side="right") - 1
+    records, sums = np.bincount(pool, share), np.bincount(pool, share * middles)
+    apart = middles - (sums / np.where(records > 0, records, 1.0))[pool]
+    within = float(share @ apart**2 + inside.sum())
+    whole = float(share @ (middles - sums.sum()) ** 2 + inside.sum())
+    return within / whole if whole else 0.0
 
 
 def doubts_of_spreads(
     columns: Mapping[str, Column],
     names: Sequence[str],
     tables: Sequence[NDArray[np.integer]],
+    pools: Mapping[str, Sequence[int]],
     *,
     drowned: bool = True,
 ) -> Iterator[str]:
@@ -110,6 +140,8 @@ def doubts_of_spreads(
         Those that are judged.
     tables : sequence of ndarray of int, shape (records, columns)
         Latent tables.
+    pools : mapping of str to sequence of int
+        First cells of the pools in which columns were counted with others.
     drowned : bool
         Whether cells that noise drowns are doubted, beside wide ones.
     """
@@ -119,6 +151,6 @@ def doubts_of_spreads(
         counts = [
             np.bincount(one[:, place], minlength=column.cells)[: column.size] for one in tables
         ]
-        spread = spread_of(column, np.array(counts))
+        spread = spread_of(column, np.array(counts), pools.get(name, ()))
         if spread is not None:
             yield from (spread if drowned else replace(spread, drowned=0.0)).doubts(name)

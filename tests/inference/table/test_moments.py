@@ -57,11 +57,21 @@ PAIRS = list(itertools.combinations("yaes", 2))
 
 
 def estimated(
-    formula, released, n=None, *, family="linear", tables=(), target="data", draws=3, names="yaes"
+    formula,
+    released,
+    n=None,
+    *,
+    family="linear",
+    tables=(),
+    target="data",
+    draws=3,
+    names="yaes",
+    pools=None,
 ):
     columns = {name: SCHEMA.columns[name] for name in names}
     group, rng = stored(released, n, NAMES), np.random.default_rng(1)
-    return estimates_by_moments(formula, family, columns, group, tables, target, draws, rng)
+    given = (formula, family, columns, group, pools or {}, tables, target, draws, rng)
+    return estimates_by_moments(*given)
 
 
 @pytest.mark.parametrize("n", [None, 300])
@@ -115,7 +125,7 @@ def test_counts_are_made_one_by_least_squares():
         0,
     )
     still = [one._replace(scale=1e-9 * one.scale) for one in seen]  # without noise, alike weighed
-    gram, total = moments._drawn_gram(design, still, None, 1, rng)
+    gram, total = moments._drawn_gram(moments._Layout(design, {}), still, None, 1, rng)
     parts = [value[cell] for value, cell in zip(values, cells, strict=True)]
     z = np.column_stack([np.ones(cells.shape[1]), *parts])
     np.testing.assert_allclose(gram[0], z.T @ (whole[:, None] * z), rtol=1e-9)
@@ -152,7 +162,73 @@ def test_an_unmeasured_pair_drowned_moments_and_pools_are_left_to_tables():
     pooled = noisy(frame, PAIRS, 1.0)
     pooled[0] = pooled[0]._replace(counts=pooled[0].counts[:3])
     assert estimated("y ~ a", pooled, names="ya") is None
-    assert estimates_by_moments("y ~ a", "linear", {}, None, (), "data", 2, rng) is None
+    assert estimates_by_moments("y ~ a", "linear", {}, None, {}, (), "data", 2, rng) is None
+
+
+FIRSTS = {"y": [0, 1, 3]}
+
+
+def pooled(frame: pd.DataFrame, scale: float, *, rng=None, firsts=FIRSTS["y"]) -> list[Noisy]:
+    """Counts of y alone in its cells, and with others in pools of them."""
+    made = noisy(frame, [("y",), *PAIRS], scale, rng=None)
+    for k, one in enumerate(made[1:], 1):
+        if 0 in one.columns:
+            counts = np.add.reduceat(one.counts, firsts, axis=one.columns.index(0))
+            made[k] = one._replace(counts=counts)
+    if rng is None:
+        return made
+    return [one._replace(counts=one.counts + one.noise(rng, 1)[0]) for one in made]
+
+
+def with_means(frame: pd.DataFrame) -> pd.DataFrame:
+    """Records with the mean of their pool's y."""
+    made = prepared(SCHEMA.columns, SCHEMA.coded(frame))
+    pool = np.searchsorted(FIRSTS["y"], codes_of(frame, "y")[:, 0], side="right")
+    return made.assign(y=made["y"].groupby(pool).transform("mean"), exact=made["y"])
+
+
+def test_pooled_predictors_are_their_pools_means():
+    frame = survey(np.random.default_rng(2), 300)
+    found = estimated("a ~ y + s", pooled(frame, 1e-6), names="yas", pools=FIRSTS)
+    fit = smf.ols("a ~ y + s", with_means(frame)).fit()
+    np.testing.assert_allclose(found.draws, np.tile(fit.params, (3, 1)), rtol=1e-6)
+    seen = {"pools": FIRSTS, "draws": 4000, "target": "population"}
+    for formula, names in (("a ~ y + s", "yas"), ("y ~ a + C(e)", "yae")):
+        made = with_means(frame)
+        fit = smf.ols(formula, made).fit()
+        many = estimated(formula, pooled(frame, 1e-6), names=names, **seen)
+        errors = fit.bse
+        if formula.startswith("y"):  # whose own squares are by the grid
+            rest = made["exact"] @ made["exact"] - made["y"] @ fit.fittedvalues
+            errors = errors * np.sqrt(rest / fit.df_resid / fit.mse_resid)
+        np.testing.assert_allclose(many.draws.std(axis=0) / errors, 1, atol=0.07)
+
+
+def test_pools_without_a_grid_or_with_a_link_are_left_to_tables():
+    frame = survey(np.random.default_rng(5), 200)
+    seen, tables = pooled(frame, 1.0), [codes_of(frame, "sy")]
+    assert estimated("y ~ a", seen, names="ya", pools=FIRSTS) is not None
+    assert estimated("y ~ a", seen[1:], names="ya", pools=FIRSTS) is None
+    assert estimated("y ~ 1", seen, names="y", pools=FIRSTS) is None
+    linked = {"family": "logit", "tables": tables, "names": "sy"}
+    assert estimated("s ~ y", seen, pools=FIRSTS, **linked) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("formula", "firsts"), [("a ~ y", [0, 1, 3]), ("y ~ a + s", [0, 1, 2, 3])])
+def test_intervals_by_pools_cover(formula, firsts):
+    """An outcome's pools are wide where there are few records alone, else slopes are too small."""
+    rng, names = np.random.default_rng(8), "yas" if "s" in formula else "ya"
+    big = survey(np.random.default_rng(6), 400_000)
+    truth = smf.ols(formula, prepared(SCHEMA.columns, SCHEMA.coded(big))).fit().params
+    hits = []
+    for _ in range(100):
+        seen = pooled(survey(rng, 1000), 12.0, rng=rng, firsts=firsts)
+        given = {"target": "population", "draws": 300, "names": names, "pools": {"y": firsts}}
+        lower, upper = np.quantile(estimated(formula, seen, **given).draws, [0.025, 0.975], axis=0)
+        hits.append((lower < truth.to_numpy()) & (truth.to_numpy() < upper))
+    low = stats.binom.ppf(1e-7, 100, 0.95) / 100
+    assert np.all(np.mean(hits, axis=0) >= low), np.mean(hits, axis=0)
 
 
 def codes_of(frame: pd.DataFrame, names: str) -> np.ndarray:
@@ -214,7 +290,7 @@ def test_a_category_of_two_labels_is_an_outcome():
     counts = np.array([[40.0, 20.0], [15.0, 25.0]])
     group = stored([Noisy((0, 1), counts, 1e-3, True)], None, ["two", "s"])
     tables, rng = [np.column_stack([two, s])], np.random.default_rng(1)
-    given = ("two ~ s", "logit", schema.columns, group, tables, "data", 2, rng)
+    given = ("two ~ s", "logit", schema.columns, group, {}, tables, "data", 2, rng)
     odds = np.log([15 / 40, (25 / 20) / (15 / 40)])
     np.testing.assert_allclose(estimates_by_moments(*given).draws, [odds] * 2, rtol=1e-6)
 
@@ -251,7 +327,7 @@ def test_noise_that_drowns_all_leaves_no_root_or_a_number(family):
     tables, columns = [torn(frame, "sae", rng)] * 3, {k: SCHEMA.columns[k] for k in "sae"}
     for _ in range(10):
         group = stored(noisy(frame, PAIRS, 9.0, rng=rng), None, NAMES)
-        given = ("s ~ a + C(e)", family, columns, group, tables, "population", 50, rng)
+        given = ("s ~ a + C(e)", family, columns, group, {}, tables, "population", 50, rng)
         found = estimates_by_moments(*given)
         assert found is None or np.isfinite(found.draws).all()
 
@@ -280,7 +356,7 @@ def covered(scale, gaussian, n, replicates, *, seed, family="linear") -> np.ndar
         frame = survey(rng, n)
         group = stored(noisy(frame, PAIRS, scale, gaussian=gaussian, rng=rng), None, NAMES)
         tables = [torn(frame, names, rng) for _ in range(10)]
-        given = (formula, family, columns, group, tables, "population", 300, rng)
+        given = (formula, family, columns, group, {}, tables, "population", 300, rng)
         found = estimates_by_moments(*given)
         lower, upper = np.quantile(found.draws, [0.025, 0.975], axis=0)
         hits.append((lower < truth(family).to_numpy()) & (truth(family).to_numpy() < upper))

@@ -29,6 +29,16 @@ def test_by_hand():
     assert spread.within == pytest.approx(inside / (inside + squares[:2].sum()))
 
 
+def test_pools_by_hand():
+    """Cells of width 1, the first two in a pool and the last two: within them, 1/4 + 1/12 each."""
+    real = column(type="real", bounds=(0, 4), bins=4)
+    spread = spread_of(real, np.array([[25, 25, 25, 25]] * 2), [0, 2])
+    assert spread.pooled == pytest.approx((1 / 4 + 1 / 12) / (1 + 1 / 4 + 1 / 12))
+    (said,) = spread.doubts("x")
+    assert re.match("25% of the spread of x is within the intervals that were cut privately", said)
+    assert spread_of(real, np.array([[25, 0, 0, 25]]), [0, 1, 3]).pooled < 0.05
+
+
 def test_whole_numbers_and_dates_are_uniform_within_their_cells():
     whole = column(type="integer", bounds=(0, 9), bins=[0, 4, 9])
     np.testing.assert_allclose(whole.variances, [np.var(range(4)), np.var(range(4, 10))])
