@@ -218,7 +218,7 @@ def _run(
         declared["groups"] = list(listed.values()) if listed else None
     synthesizer, settings = release_of(name, declared)
     folder = config.folder if given["data"] is None else Path()
-    data, labels = section.read(folder, synthesizer)
+    data, labels = section.scanned(folder, synthesizer)
     if all_groups:
         from bayesdp.synthesis.groups import sorted_labels
 

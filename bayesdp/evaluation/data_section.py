@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.synthesis.base import Synthesizer
 from bayesdp.synthesis.network_tables import NETWORKX, read_network
+from bayesdp.synthesis.scan import scan
 from bayesdp.synthesis.tables import answers, check_values, group_labels, read_table, repeated
 from bayesdp.table_files import STANDARD_INPUT, is_table
 
@@ -97,6 +98,18 @@ class DataSection(BaseModel):
                 f"bdp.synthesizers.{synthesizer.__name__}"
             )
         raise InvalidInput(f"synthesizer is {quoted(name)}, which takes {way}")
+
+    def scanned(self, folder: Path, synthesizer: Any) -> tuple[Any, Any]:
+        """Read the data as `read` does, but a Parquet file for a whole table in batches.
+
+        It may be larger than memory, and its types don't depend on the records.
+        """
+        source, columns = _located(self.source, folder), self.columns
+        of_table = type(synthesizer).named and not (self.by or self.counts)
+        is_file = Path(source).suffix.lower() == ".parquet" and Path(source).is_file()
+        if of_table and is_file and columns is not None:
+            return scan(source, columns), None
+        return self.read(folder, synthesizer)
 
     def read(self, folder: Path, synthesizer: Any = None) -> tuple[Any, Any]:
         """Read the data, as a synthesizer's `release` takes them, and each record's group or None.

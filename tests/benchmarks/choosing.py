@@ -431,6 +431,17 @@ def _logistic_marginals(data: Any, epsilon: float) -> Ends:
     return _log_odds(made.release(counts=data[1]))
 
 
+def _logistic_whole(data: Any, epsilon: float) -> Ends:
+    age, sex, y = np.unravel_index(data[0], (5, 2, 2))
+    columns = {"age": {"type": "integer", "bounds": (0, 4)}}
+    schema = bdp.Schema({**columns, "sex": {"type": "boolean"}, "y": {"type": "boolean"}})
+    frame = pd.DataFrame({"age": age, "sex": sex == 1, "y": y == 1})
+    made = bdp.TableSynthesizer(schema, epsilon=epsilon, **_TABLE)
+    posterior = bdp.TableModel().fit(made.release(frame), **_FIT)
+    found = posterior.regression("y ~ age + sex", family="logit", draws=500, seed=1)
+    return tuple(found.interval(0.95).loc["sex", ["lower", "upper"]])
+
+
 def _logistic_answers(data: Any, epsilon: float) -> Ends:
     made = M.RandomizedResponseMechanism.kary(epsilon, 20, CELLS)
     return _log_odds(bdp.publish(made, data[0]), categories=LABELS)
@@ -692,6 +703,13 @@ WAYS = (
         "noisy_marginals",
         "`LogLinearSynthesizer`; `LogisticRegressionModel`",
         _logistic_marginals,
+        40,
+    ),
+    Way(
+        "logistic",
+        "noisy_table",
+        "`TableSynthesizer`; `TableModel`, `posterior.regression`",
+        _logistic_whole,
         40,
     ),
     Way(

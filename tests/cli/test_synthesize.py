@@ -198,6 +198,25 @@ def test_a_release_is_that_of_python(bayesdp, name):
         assert bdp.Release.load("r") == made()
 
 
+def test_a_table_of_parquet_is_counted_in_batches(bayesdp, tmp_path, monkeypatch):
+    """It is never held as a frame, and is released as one is."""
+    line, python = CASES["table"]
+    PEOPLE.to_parquet(tmp_path / "people.parquet")
+
+    def refused(*args: Any, **options: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("bayesdp.synthesis.tables.frame_in", refused)
+    with bdp.reproducible(3):
+        status, _, err = bayesdp(f"synthesize {line.replace('.csv', '.parquet')} --out there")
+        made = bdp.Release.load(tmp_path / "there")
+    assert status == 0, err
+    with bdp.reproducible(3):
+        assert made.outputs == python().outputs
+    with pytest.raises(AssertionError):
+        bayesdp(f"synthesize {line} --out here")
+
+
 @pytest.mark.parametrize("name", SYNTHESIZERS)
 def test_its_help_says_what_its_docstring_says(bayesdp, monkeypatch, name):
     """Of every field, a sentence; no option of the data is called like a field."""
