@@ -85,7 +85,25 @@ class WeightedShareModel(Model):
     were sampled by cluster the intervals are too short, and where without replacement from a small
     population too long. With target="data" there is no such step, and the engine is "exact".
 
-    The naive posterior takes the released sums for the confidential ones.
+    The naive posterior takes the released sums for the confidential ones. In 600 samples each that
+    were drawn in proportion to a size on which the answer depends, of shares of 66%, 25% and 9% and
+    with a largest weight 6 times the mean one, under add/remove-one, 95% intervals covered the
+    first and the last of them, and had a mean length in points:
+
+    =====  =======  ==================  ==================  =================
+    n      epsilon  model               naive               without weights
+    =====  =======  ==================  ==================  =================
+    500    0.5      95%, 16; 95%, 13    79%, 10; 62%, 6     6%, 8; 46%, 4
+    500    1        95%, 12; 97%, 9     90%, 10; 80%, 6     6%, 8; 46%, 4
+    500    3        96%, 11; 94%, 7     95%, 10; 90%, 6     6%, 8; 45%, 4
+    2,000  0.5      95%, 6; 95%, 5      89%, 5; 84%, 3      0%, 4; 1%, 2
+    2,000  1        95%, 5; 94%, 4      94%, 5; 91%, 3      0%, 4; 1%, 2
+    2,000  3        93%, 5; 95%, 3      93%, 5; 94%, 3      0%, 4; 1%, 2
+    =====  =======  ==================  ==================  =================
+
+    Where the noise is as large as the sums, the flat prior draws shares towards each other, and the
+    sum of squares is hardly known: with a largest weight 45 times the mean one, 99% and more were
+    covered at n = 500 and epsilon = 1, by intervals of 40 points.
 
     Examples
     --------
