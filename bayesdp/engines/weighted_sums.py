@@ -34,6 +34,7 @@ from bayesdp.core.views import Floats, Integer
 from bayesdp.errors import InvalidInput
 
 _FINE = 64  # points of the grid to a scale of the noise
+_REACH = 0.4  # of what noise reaches at most: 40 scales of Laplace noise, 8 of Gaussian
 
 
 class Sums(NamedTuple):
@@ -65,9 +66,9 @@ def draw_sums(
         If the copies are beyond the reach of all sums that n weights have.
     """
     width = max(1, int(scale // _FINE))
-    least = rest.reached((0, most / 4), 1.0)[0]  # no sum v is larger
-    u = _grid(*total.reached((least, most), 1.0), width)
-    v = _grid(*rest.reached((0, float(u[-1])), 1.0), width)
+    least = rest.reached((0, most / 4), _REACH)[0]  # no sum v is larger
+    u = _grid(*total.reached((least, most), _REACH), width)
+    v = _grid(*rest.reached((0, float(u[-1])), _REACH), width)
     below = np.logaddexp.accumulate(rest.logp(v))
     place = np.floor_divide(_largest_rest(u, most) - v[0], width).astype(np.int64)
     place = np.minimum(place, v.size - 1)

@@ -34,7 +34,8 @@ def covered(
     """Coverage and mean length of 95% intervals, by method, for each share."""
     size, answer = population()
     truth = np.bincount(answer, minlength=3) / answer.size
-    chance, largest = size / size.sum(), size.mean() / (0.2 * n) * size.size
+    chance, largest = size / size.sum(), size.sum() / (0.2 * n)
+    below = chance.cumsum()
     made = bdp.synthesizers.WeightedCountsSynthesizer(
         {"answer": LABELS}, largest, epsilon, **fields
     )
@@ -43,7 +44,7 @@ def covered(
     length = {name: np.zeros(3) for name in hit}
     for seed in range(replicates):
         rng = np.random.default_rng([n, seed])
-        drawn = rng.choice(size.size, n, p=chance)
+        drawn = np.searchsorted(below, rng.random(n) * below[-1])
         weight, codes = 1 / (n * chance[drawn]), answer[drawn]
         people = pd.DataFrame({"answer": np.array(LABELS)[codes], "weight": weight})
         with bdp.reproducible(seed):
