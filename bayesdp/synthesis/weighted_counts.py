@@ -23,6 +23,7 @@ from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.release.manifest import Label
 from bayesdp.schema.units import FirstOfEach, Person, declared_unit
 from bayesdp.synthesis.base import RecordSynthesizer
+from bayesdp.synthesis.groups import check_rows, labels_of
 from bayesdp.synthesis.histogram_bins import check_categories
 
 _ANY_N = 1000  # records, to check what doesn't depend on how many there are
@@ -144,26 +145,30 @@ class WeightedCountsSynthesizer(RecordSynthesizer):
                     f"data is a {type(data).__name__}; where a unit has several records, it must "
                     "be a DataFrame, with the units' ids"
                 )
-            if by is not None and len(by) != len(data):
-                raise InvalidInput(f"by has length {len(by)}, and data {len(data)}; give one each")
+            labels = None if by is None else labels_of(by)
+            if labels is not None and labels.shape != (len(data),):
+                raise InvalidInput("by must be one column, as long as data")
+            check_rows(by, data)
             data = FirstOfEach(self.person).of(data.reset_index(drop=True))
-            by = by if by is None else np.asarray(by)[data.index]
+            by = None if labels is None else labels[data.index]
         return super().tallies(data, by, name)
 
     def tally(self, records: Any) -> WeightedSums:
         """Sum the weights of a DataFrame's records by cell, and check every one of them."""
         like = self._like
-        names = [axis.name for axis in like.axes]
+        wanted = [*(axis.name for axis in like.axes), self.weights]
         if not hasattr(records, "columns"):
             raise InvalidInput(
                 f"data is a {type(records).__name__}; it must be a DataFrame with the columns "
-                f"{[*names, self.weights]}"
+                f"{wanted}"
             )
-        if missing := sorted({*names, self.weights} - {*records.columns}):
-            raise InvalidInput(
-                f"data has no column {quoted(missing[0])}; its columns are "
-                f"{list(map(str, records.columns))}"
-            )
+        there = list(records.columns)
+        for name in wanted:
+            if there.count(name) != 1:
+                raise InvalidInput(
+                    f"data has no single column {quoted(name)}; its columns are "
+                    f"{list(map(str, there))}"
+                )
         bins = [axis.bins(records[axis.name], clamp=False) for axis in like.axes]
         cells = np.ravel_multi_index(bins, shape_of(like.axes)).astype(np.int64)
         u = steps_of(self._checked_weights(records[self.weights]), like.max_weight, like.steps)

@@ -126,14 +126,17 @@ def test_bad_records_are_refused_without_their_values(change, message):
 def test_bad_shapes_of_data_are_refused():
     made = Synthesizer(Y, 4.0)
     for data, message in (
-        (PEOPLE[["y"]], "no column 'weight'"),
+        (PEOPLE[["y"]], "no single column 'weight'"),
+        (PEOPLE[["y", "weight", "weight"]], "no single column 'weight'"),
         (PEOPLE.to_numpy(), "must be a DataFrame"),
     ):
         with pytest.raises(InvalidInput, match=message):
             made.release(data)
     homes = Synthesizer(Y, 4.0, unit={"person": "home", "most": 2}, groups=["f", "m"])
-    with pytest.raises(InvalidInput, match="by has length 2"):
+    with pytest.raises(InvalidInput, match="as long as data"):
         homes.release(PEOPLE, by=["f", "m"])
+    with pytest.raises(InvalidInput, match="different indexes"):
+        homes.release(PEOPLE, by=PEOPLE["sex"][::-1])
     with pytest.raises(InvalidInput, match="must be a DataFrame"):
         homes.release(iter([PEOPLE]))
     with pytest.raises(InvalidInput, match="'home'"):
