@@ -39,3 +39,4 @@ from .synthesis.sequential_modips import SequentialModipsSynthesizer as Sequenti
 from .synthesis.truncated_statistics import (
     TruncatedStatisticsSynthesizer as TruncatedStatisticsSynthesizer,
 )
+from .synthesis.weighted_counts import WeightedCountsSynthesizer as WeightedCountsSynthesizer

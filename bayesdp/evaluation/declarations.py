@@ -35,6 +35,7 @@ SYNTHESIZERS = Registry(
         "sequential_modips": "sequential_modips:SequentialModipsSynthesizer",
         "table": "noisy_table:TableSynthesizer",
         "truncated_statistics": "truncated_statistics:TruncatedStatisticsSynthesizer",
+        "weighted_counts": "weighted_counts:WeightedCountsSynthesizer",
     },
 )
 """By their names; another package's are entry points of this group."""

@@ -17,6 +17,7 @@ from bayesdp.inference.counts.binomial import BinomialModel
 from bayesdp.inference.counts.hierarchical_binomial import HierarchicalBinomialModel
 from bayesdp.inference.counts.multinomial import MultinomialModel
 from bayesdp.inference.counts.poisson import PoissonModel
+from bayesdp.inference.counts.weighted_share import WeightedShareModel
 from bayesdp.inference.gaussian.hierarchical import HierarchicalGaussianModel
 from bayesdp.inference.gaussian.model import GaussianModel
 from bayesdp.inference.graphs.beta_model import NetworkBetaModel
@@ -26,6 +27,7 @@ from bayesdp.inference.records.quantile import QuantileModel
 from bayesdp.inference.regression.linear import LinearRegressionModel
 from bayesdp.inference.regression.logistic import LogisticRegressionModel
 from bayesdp.inference.table.model import TableModel
+from bayesdp.mechanisms.counts.cells import shape_of
 from bayesdp.networks.beta_model import fit_beta_model
 from bayesdp.networks.formula import statistics
 from bayesdp.networks.maximum_likelihood import fit_mle
@@ -75,6 +77,27 @@ def _shares(model: MultinomialModel, data: Any, by: Any, release: Any, posterior
         column = each.iloc[:, 0] if hasattr(each, "columns") else each
         shares.append([float((column == label).mean()) for label in axes[0].categories])
     return {"theta": _by_group(shares)}
+
+
+@truth.register
+def _weighted(
+    model: WeightedShareModel, data: Any, by: Any, release: Any, posterior: Any
+) -> Numbers:
+    totals, sizes = [], []
+    for each, part in zip(_groups(data, by, release), release.parts, strict=True):
+        axes, name = part.mechanism.axes, part.mechanism.weights
+        if not {name, *(axis.name for axis in axes)} <= {*each.columns}:
+            return {}
+        weights, shape = each[name].to_numpy(dtype=float), shape_of(axes)
+        bins = [axis.bins(each[axis.name], clamp=False) for axis in axes]
+        totals.append(np.bincount(np.ravel_multi_index(bins, shape), weights, int(np.prod(shape))))
+        sizes.append(weights.sum() ** 2 / np.sum(weights**2) if weights.any() else 0.0)
+    with np.errstate(invalid="ignore"):  # a stratum without weights has no shares
+        shares = [each / each.sum() for each in totals]
+        overall = np.sum(totals, axis=0) / np.sum(totals)
+    found = {"share": shares, "total": totals, "effective_size": sizes}
+    whole = {} if by is None else {"overall": overall}
+    return {name: _by_group(numbers) for name, numbers in found.items()} | whole
 
 
 @truth.register

@@ -27,6 +27,7 @@ MODELS = Registry(
         "pymc": "own:PyMCModel",
         "quantile": "records.quantile:QuantileModel",
         "table": "table.model:TableModel",
+        "weighted_share": "counts.weighted_share:WeightedShareModel",
     },
 )
 """By their families; another package's are entry points of this group."""

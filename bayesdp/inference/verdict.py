@@ -17,7 +17,12 @@ from bayesdp.engines.draws import APPROXIMATE, Draws
 from bayesdp.inference.conflict import Noise, warn_of_conflict
 from bayesdp.warned import warn_about
 
-INDEPENDENT = ("exact",)
+INDEPENDENT = {
+    "exact": "independent draws from the exact posterior: nothing to diagnose",
+    "design": "independent draws, of sums by their exact law and of shares given the sums by the "
+    "design's mean and variance: no chain to diagnose",
+}
+"""Verdicts on engines that draw independently."""
 HAMILTONIAN = ("pymc", "stan", "hmc")
 NO_PROBLEM = "no problem found"
 """What a verdict on chains begins with where they have none."""
@@ -42,7 +47,7 @@ def verdict_on(drawn: Draws, noises: Iterable[Noise] = ()) -> str:
     """
     conflict = warn_of_conflict(noises, 4)
     if drawn.engine in INDEPENDENT:
-        return conflict or "independent draws from the exact posterior: nothing to diagnose"
+        return conflict or INDEPENDENT[drawn.engine]
     if drawn.engine in APPROXIMATE:
         found = verdict_on_approximation(drawn, 4)
         return f"{found}; {conflict}" if conflict else found

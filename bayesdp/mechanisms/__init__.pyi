@@ -18,6 +18,7 @@ from .counts.noisy_marginals import NoisyMarginalsMechanism as NoisyMarginalsMec
 from .counts.noisy_table import NoisyTableMechanism as NoisyTableMechanism
 from .counts.poisson_gamma import PoissonGammaMechanism as PoissonGammaMechanism
 from .counts.randomized_response import RandomizedResponseMechanism as RandomizedResponseMechanism
+from .counts.weighted_counts import WeightedCountsMechanism as WeightedCountsMechanism
 from .graphs.dp_ergm.mechanism import DPERGMMechanism as DPERGMMechanism
 from .graphs.edge_flip import EdgeFlipMechanism as EdgeFlipMechanism
 from .graphs.noisy_degrees import NoisyDegreesMechanism as NoisyDegreesMechanism

@@ -23,6 +23,7 @@ _ROWS = {
     "poisson_gamma": "counts.poisson_gamma:PoissonGammaMechanism",
     "noisy_marginals": "counts.noisy_marginals:NoisyMarginalsMechanism",
     "noisy_table": "counts.noisy_table:NoisyTableMechanism",
+    "weighted_counts": "counts.weighted_counts:WeightedCountsMechanism",
     "noisy_moments": "regression.noisy_moments:NoisyMomentsMechanism",
     "perturbed_coefficients": "regression.perturbed_coefficients:PerturbedCoefficientsMechanism",
     "censored_beta": "censored.beta:CensoredBetaMechanism",

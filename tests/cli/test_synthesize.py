@@ -147,6 +147,13 @@ CASES: dict[str, tuple[str, Callable[[], bdp.Release]]] = {
         f"{TABLE} --column age --bounds 18,90 --bins 24 --epsilon 2",
         lambda: S.QuantileSynthesizer(2.0, (18, 90), 24).release(PEOPLE["age"]),
     ),
+    "weighted_counts": (
+        f"{TABLE} --by area --groups a,b,c,d --epsilon 2 --max-weight 90 --weights age "
+        "--categories '{sex = [\"f\", \"m\"], smokes = [0, 1]}'",
+        lambda: S.WeightedCountsSynthesizer(
+            CELLS, 90.0, 2.0, weights="age", groups=["a", "b", "c", "d"]
+        ).release(PEOPLE, by=PEOPLE["area"]),
+    ),
     "sequential_modips": (
         f"{TABLE} --columns sex,income,age --epsilon 2 --steps "
         '\'[{kind = "categorical", columns = {sex = ["f", "m"]}}, {kind = "numeric", by = ["sex"], '

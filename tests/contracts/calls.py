@@ -178,6 +178,12 @@ def _mechanisms(call: Any) -> None:
         call(kind.calibrate, epsilon=2.0, sensitivity=1, copies=3, dimension=2)
     for kind in (bdp.mechanisms.GaussianMechanism, bdp.mechanisms.DiscreteGaussianMechanism):
         call(kind.calibrate, epsilon=2.0, delta=1e-4, sensitivity=1, copies=3)
+    cells = [{"name": "y", "categories": ("a", "b")}]
+    call(bdp.mechanisms.WeightedCountsMechanism, cells, 40.0, 2.0, n=9, steps=16)
+    call(
+        bdp.mechanisms.WeightedCountsMechanism.calibrate,
+        epsilon=2.0, axes=cells, max_weight=40.0, most=3, copies=2,
+    )  # fmt: skip
     call(bdp.mechanisms.QuantileMechanism, 2.0, (0.0, 1.0, 3.0), (0.25, 0.5), "replace_one", 9)
     call(bdp.mechanisms.PerturbedHistogramMechanism.calibrate, epsilon=2.0, cells=3, copies=3)
     call(
@@ -271,6 +277,10 @@ def _synthesizers(call: Any) -> None:
     made = call(bdp.BetaBinomialSynthesizer, epsilon=2.0, copies=3, size=50)
     call(bdp.BetaBinomialSynthesizer, prior=(20.0, 30.0))
     call(bdp.synthesizers.DiscreteLaplaceSynthesizer, 2.0, 3)
+    call(
+        bdp.synthesizers.WeightedCountsSynthesizer, {"y": ["a", "b"]}, 40.0, 2.0, copies=3,
+        unit={"person": "home", "most": 3},
+    )  # fmt: skip
     call(bdp.synthesizers.QuantileSynthesizer, 2.0, (0, 9), 3, (0.25, 0.5), 3)
     call(made.release, ONES)
     call(made.guarantee, 100)
@@ -558,6 +568,7 @@ def _models(call: Any) -> None:
     call(bdp.BinomialModel, (1.0, 1.0), 9)
     call(bdp.models.NetworkBetaModel, bdp.networks.NormalPrior(0.0, 2.0))
     call(bdp.GaussianModel, (0.0, 2.0), 1.0, n=9)
+    call(bdp.models.WeightedShareModel, (1.0, 2.0))
     call(bdp.models.QuantileModel, "normal", (0.0, 2.0, 1.0, 0.5), 9, (0.25, 0.5))
     call(bdp.models.PoissonModel, (1.0, 1.0), (2.0, 3.0), 9)
     call(bdp.models.HierarchicalGaussianModel, (0.0, 1.0), 1.0, 2.0, n=9)

@@ -146,6 +146,13 @@ def chosen_quantiles() -> bdp.Release:
     return bdp.Release.of_groups({"a": (made, [(2, 4)])})
 
 
+def weighted_counts() -> bdp.Release:
+    made = bdp.mechanisms.WeightedCountsMechanism(
+        (Axis("work", categories=("yes", "no")),), 40.0, 0.5, n=200
+    )
+    return bdp.Release.of(made, [(9_000_000, 5_000_000, 4_000_000, 3_000_000)])
+
+
 def exact(value: Any, n: int, **shape: Any) -> Callable[[], bdp.Release]:
     kinds = bdp.distributional
     promise = kinds.DistributionalGuarantee(0.5, 1e-6, "any", kinds.LawClass.of("any"))
@@ -231,6 +238,16 @@ CASES = {
         "all counts at once",
         {"quantile": ("probability",)},
         no_evidence="summed over all samples",
+    ),
+    "weighted shares": Case(
+        bdp.models.WeightedShareModel((1.0, 2.0)),
+        weighted_counts,
+        ("share", "total", "effective_size"),
+        ("category",),
+        "design",
+        "independent",
+        {"effective_size": ()},
+        no_evidence="flat",
     ),
     "regression": Case(
         bdp.LinearRegressionModel("y", prior=(0.0, 0.5, 2.0, 0.1)),

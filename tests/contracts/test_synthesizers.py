@@ -128,6 +128,12 @@ CASES: dict[str, tuple[Callable[[], Any], tuple[Any, ...], dict[str, Any]]] = {
     "TruncatedStatisticsSynthesizer": (
         lambda: S.TruncatedStatisticsSynthesizer("edges", 2.0, 3), (GRAPH,), {}
     ),
+    "WeightedCountsSynthesizer": (
+        lambda: S.WeightedCountsSynthesizer(
+            {"smokes": [0, 1]}, 2.0, weights="x", groups=["f", "m"]
+        ),
+        (PEOPLE,), {"by": GROUPS},
+    ),
 }  # fmt: skip
 
 

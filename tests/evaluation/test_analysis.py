@@ -519,3 +519,19 @@ def test_what_public_data_say_of_persons_is_of_the_records_that_were_used():
     found = public_truth(bdp.TableModel(), people, None, release, None)
     assert found["share"].tolist() == [0.5, 0.5]
     assert found["n"] == 2
+
+
+def test_what_public_data_say_of_a_survey_is_weighted():
+    """By strata, of which one is empty."""
+    people = pd.DataFrame({"y": ["a", "b", "b"], "weight": [3.0, 1.0, 4.0]})
+    by, categories = pd.Series(["n", "n", "s"]), {"y": ["a", "b"]}
+    made = bdp.synthesizers.WeightedCountsSynthesizer(categories, 4.0, groups=["n", "s", "w"])
+    model = bdp.models.WeightedShareModel()
+    found = public_truth(model, people, by, made.release(people, by=by), None)
+    np.testing.assert_allclose(found["share"], [[0.75, 0.25], [0, 1], [np.nan, np.nan]])
+    np.testing.assert_allclose(found["total"], [[3, 1], [0, 4], [0, 0]])
+    np.testing.assert_allclose(found["effective_size"], [1.6, 1, 0])
+    np.testing.assert_allclose(found["overall"], [3 / 8, 5 / 8])
+    whole = bdp.synthesizers.WeightedCountsSynthesizer(categories, 4.0).release(people)
+    assert public_truth(model, people, None, whole, None)["share"].tolist() == [3 / 8, 5 / 8]
+    assert public_truth(model, people[["weight"]], None, whole, None) == {}

@@ -273,6 +273,27 @@ EXAMPLES += [
         (0.03, None, "laplace", 0.0, [((0.0,) * 6, (1.0,) * 6)], [(0, 1)] * 6),
     )
 ]
+ANY, WORK = (Axis("x", categories=("any",)),), (Axis("work", categories=("yes", "no")),)
+EXAMPLES += [
+    Example(
+        bdp.mechanisms.WeightedCountsMechanism(ANY, 40.0, 0.125, steps=4),
+        [((0, 0), (4, 0)), ((4, 1), (6, 2)), ((6, 0), (3, 0)), ((0, 0), (2, 1))],
+        plane(range(-15, 22)),
+    ),
+    Example(
+        bdp.mechanisms.WeightedCountsMechanism(ANY, 40.0, 0.4, clip=True, most=2, steps=1),
+        [((0, 0), (2, 0)), ((3, 0), (2, 0))],
+        plane(range(-13, 17)),
+    ),
+    Example(
+        bdp.mechanisms.WeightedCountsMechanism(
+            WORK, 1.5, 0.25, "w", n=1, noise="gaussian", steps=1
+        ),
+        [((1, 0, 0, 0), (0, 1, 0, 0)), ((1, 0, 0, 0), (0, 0, 0, 0))],
+        np.array(list(itertools.product(*(range(-2, end) for end in (4, 4, 3, 3))))),
+        delta=0.01,
+    ),
+]
 EXAMPLES += [
     Example(made, made.pairs(), plane(range(-12, 13)), 0.01, loose=True)
     for made in (

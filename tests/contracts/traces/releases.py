@@ -111,6 +111,11 @@ def quantile(r: Records) -> None:
     bdp.synthesizers.QuantileSynthesizer(2.0, (300, 900)).release(r.real)
 
 
+def weighted_counts(r: Records) -> None:
+    table = r.table.assign(weight=r.covariate)
+    bdp.synthesizers.WeightedCountsSynthesizer({"sex": ["f", "m"]}, 90.0).release(table)
+
+
 def censor(r: Records) -> None:
     """And sample from it as one does with any model."""
     from bayesdp.engines.pymc import sampling as pymc
@@ -329,6 +334,7 @@ CASES: dict[str, Callable[[Records], None]] = {
     "PerturbedHistogramSynthesizer": histogram,
     "PoissonGammaSynthesizer": poisson_gamma,
     "QuantileSynthesizer": quantile,
+    "WeightedCountsSynthesizer": weighted_counts,
     "PosteriorSynthesizer": posterior_grid,
     "PseudoPosterior": pseudo_posterior,
     "PublicRegressionWeights": public_weights,

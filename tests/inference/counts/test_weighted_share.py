@@ -1,0 +1,192 @@
+"""Shares from noisy weighted counts: against enumeration and known laws, and what is refused."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import bayesdp as bdp
+from bayesdp.engines.weighted_sums import Sums, draw_shares, draw_sums
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.counts import weighted_share
+
+MANY = 5.0  # standard errors, of a false alarm of 6e-7
+Model = bdp.models.WeightedShareModel
+ONE = [{"name": "y", "categories": ("a",)}]
+THREE = [{"name": "y", "categories": ("a", "b", "c")}]
+
+
+def made(axes=THREE, max_weight=5.0, scale=2.0, **fields) -> bdp.mechanisms.WeightedCountsMechanism:
+    return bdp.mechanisms.WeightedCountsMechanism(axes, max_weight, scale, **fields)
+
+
+def exact_release(sums, by=None, **fields) -> bdp.Release:
+    """A release with hardly any noise, of sums in steps."""
+    mechanism = made(scale=2.0**-18, **fields)
+    if by is None:
+        return bdp.Release.of(mechanism, [tuple(sums)])
+    return bdp.Release.of_groups(
+        {g: (mechanism, [tuple(s)]) for g, s in zip(by, sums, strict=True)}
+    )
+
+
+@pytest.mark.parametrize(
+    ("outputs", "fields"),
+    [
+        ([(5, 3)], {"steps": 4}),
+        ([(-4, 6), (1, 2)], {"steps": 4}),
+        ([(-4, 6)], {"steps": 4, "noise": "gaussian", "n": 3}),
+        ([(9, -2), (4, 0)], {"steps": 4, "n": 2}),
+    ],
+)
+def test_the_sums_are_as_enumerated(outputs, fields):
+    """Where the grid is the lattice: means and products of u and v, given what weights can have."""
+    mechanism = made(ONE, scale=1.0, **fields)
+    most = math.inf if mechanism.n is None else mechanism.n * 4
+    pairs = [
+        (u, v) for u, v in itertools.product(range(60), repeat=2)
+        if u <= most and v <= u - u * u / most
+    ]  # fmt: skip
+    u, v = np.array(pairs).T.astype(float)
+    with pytest.MonkeyPatch.context() as patch:  # the rounding up of squares isn't in these sums
+        patch.setattr(type(mechanism), "check_statistics", lambda self, given: np.asarray(given))
+        law = sum(mechanism.logp(z, np.array(pairs)) for z in outputs)
+    weights = special.softmax(law)
+    view = mechanism.views[0]
+    total, rest = view.sums(outputs)
+    drawn = draw_sums(total, rest, view.scale, most, 40_000, np.random.default_rng(1))
+    for f in (lambda u, v: u, lambda u, v: v, lambda u, v: u * v, lambda u, v: (v == u) + 0.0):
+        mean = float(weights @ f(u, v))
+        found = f(*drawn)
+        assert abs(found.mean() - mean) < MANY * found.std() / 200 + 1e-9
+
+
+def test_on_a_fine_lattice_draws_are_as_continuous_noise():
+    """Of a weight far from its limits, both sums: Laplace noise around what was released."""
+    view = made(ONE, scale=1.5).views[0]
+    outputs = [(60 * 2**20, 20 * 2**20)]
+    drawn = draw_sums(*view.sums(outputs), view.scale, math.inf, 50_000, np.random.default_rng(1))
+    for values, centre in zip(drawn, outputs[0], strict=True):
+        steps = (values - centre) / view.scale
+        assert stats.kstest(steps, stats.laplace.cdf).pvalue > 1e-6
+        assert stats.kstest(steps * 1.15, stats.laplace.cdf).pvalue < 1e-6
+
+
+def test_shares_are_dirichlet_where_all_weights_are_equal():
+    counts, weight = np.array([30, 8, 2]), 0.4
+    sums = Sums(np.tile(counts * weight, (40_000, 1)), np.tile(counts * weight**2, (40_000, 1)))
+    share = draw_shares(sums, np.array([1.0, 0.5, 2.0]), np.random.default_rng(1))
+    posterior = stats.dirichlet(counts + np.array([1.0, 0.5, 2.0]))
+    for c, marginal in enumerate(share.T):
+        a = posterior.alpha[c]
+        law = stats.beta(a, posterior.alpha.sum() - a)
+        assert stats.kstest(marginal, law.cdf).pvalue > 1e-6
+
+
+def test_shares_have_the_linearised_variance_of_the_design():
+    rng = np.random.default_rng(1)
+    n = 2000
+    cell, w = rng.integers(0, 3, n), rng.gamma(2.0, size=n) / 10
+    sums = Sums(np.bincount(cell, w)[None], np.bincount(cell, w**2)[None])
+    many = Sums(*(np.repeat(values, 40_000, axis=0) for values in sums))
+    share = draw_shares(many, np.full(3, 1e-3), rng)
+    p = sums.weights[0] / w.sum()
+    design = [((w * ((cell == c) - p[c])) ** 2).sum() / w.sum() ** 2 for c in range(3)]
+    assert share.mean(0) == pytest.approx(p, abs=2e-3)
+    assert share.var(0) == pytest.approx(design, rel=0.06)
+    together = np.sum(w**2 * ((cell == 0) - p[0]) * ((cell == 1) - p[1])) / w.sum() ** 2
+    assert np.cov(share.T)[0, 1] == pytest.approx(together, rel=0.1)
+
+
+def test_strata_add_up_and_data_have_no_sampling_error():
+    """Two strata of 40 and 10 largest weights, with squares as of weights of a half."""
+    of = {"a": ((30, 10, 0), (15, 5, 0)), "b": ((0, 5, 5), (0, 2.5, 2.5))}
+    sums = [[int(x * 2**20) for x in (*u, *v)] for u, v in of.values()]
+    release = exact_release(sums, by=[*of])
+    idata = Model().fit(release, draws=1000, seed=1, target="data")
+    found = {
+        name: values.mean(("chain", "draw")).to_numpy() for name, values in idata.posterior.items()
+    }
+    assert found["share"] == pytest.approx(np.array([[0.75, 0.25, 0], [0, 0.5, 0.5]]), abs=1e-4)
+    assert found["total"] == pytest.approx(5 * np.array([[30, 10, 0], [0, 5, 5]]), abs=1e-3)
+    assert found["overall"] == pytest.approx([0.6, 0.3, 0.1], abs=1e-4)
+    assert found["effective_size"] == pytest.approx([80, 20], rel=1e-3)
+    assert idata.attrs["engine"] == "exact"
+    people = Model().fit(release, draws=1000, seed=1)
+    assert people.attrs["engine"] == "design"
+    assert people.posterior["overall"].dims == ("chain", "draw", "category")
+    share, total = (people.posterior[name] for name in ("share", "total"))
+    assert total.sum("category").mean().item() == pytest.approx(125, rel=1e-3)
+    expected = (0.8 * share.isel(group=0) + 0.2 * share.isel(group=1)).to_numpy()
+    assert people.posterior["overall"].to_numpy() == pytest.approx(expected, abs=1e-4)
+    census = bdp.evaluate.poststratify(people, {"a": 1000, "b": 3000}).posterior["share"]
+    expected = (0.25 * share.isel(group=0) + 0.75 * share.isel(group=1)).to_numpy()
+    assert census.to_numpy() == pytest.approx(expected)
+
+
+def test_categories_of_several_columns_are_cells():
+    axes = [THREE[0], {"name": "sex", "categories": ("f", "m")}]
+    release = bdp.Release.of(made(axes), [(9, 8, 7, 6, 5, 4, 0, 0, 0, 0, 0, 0)])
+    labels = Model().fit(release, draws=10, seed=1).posterior["category"].to_numpy().tolist()
+    assert labels == ["a, f", "a, m", "b, f", "b, m", "c, f", "c, m"]
+
+
+def test_the_naive_answer_believes_what_was_released():
+    mechanism = made(scale=3.0)
+    steps = 2**20
+    release = bdp.Release.of(
+        mechanism, [(30 * steps, 20 * steps, -4 * steps, 70 * steps, 0, 3 * steps)]
+    )
+    naive = Model().fit_naive(release, draws=10, seed=1, target="data").posterior
+    assert naive["share"].to_numpy()[0, 0] == pytest.approx([0.6, 0.4, 0.0])
+    assert naive["effective_size"].to_numpy()[0, 0] == pytest.approx(50**2 / 20)
+    fitted = Model().fit(release, draws=1000, seed=1).posterior["share"]
+    shorter = Model().fit_naive(release, draws=1000, seed=1).posterior["share"]
+    assert fitted.std(("chain", "draw"))[1] > 1.2 * shorter.std(("chain", "draw"))[1]
+
+
+def test_no_weight_at_all_leaves_the_prior():
+    nothing = Sums(np.zeros((20_000, 2)), np.zeros((20_000, 2)))
+    share = draw_shares(nothing, np.array([1.0, 3.0]), np.random.default_rng(1))
+    assert stats.kstest(share[:, 0], stats.beta(1, 3).cdf).pvalue > 1e-6
+    assert weighted_share._shares_of(nothing)[0].tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("prior", [(1.0, 0.0), (1.0, math.inf), (), 2.0, ("a",)])
+def test_bad_priors_are_named(prior):
+    with pytest.raises(InvalidInput, match="prior is"):
+        Model(prior)
+
+
+def different_axes() -> bdp.Release:
+    return bdp.Release.of_groups({"a": (made(ONE), [(5, 1)]), "b": (made(), [(5, 5, 5, 1, 1, 1)])})
+
+
+@pytest.mark.parametrize(
+    ("model", "release", "message"),
+    [
+        (Model((1.0, 1.0)), lambda: exact_release((4, 4, 4, 0, 0, 0)), "prior has 2 numbers"),
+        (Model(), lambda: [exact_release((4, 4, 4, 0, 0, 0))] * 2, "one release at a time"),
+        (Model(), different_axes, "different categories"),
+        (
+            Model(),
+            lambda: bdp.BetaBinomialSynthesizer(1.0).release(bdp.Count(3, 9)),
+            "BinomialModel",
+        ),
+        (
+            Model(),
+            lambda: exact_release((4 * 2**20, 0, 0, 3 * 2**20, 0, 0), n=5),
+            "further than noise reaches",
+        ),
+    ],
+)
+def test_what_it_cannot_read_is_refused(model, release, message):
+    with pytest.raises(InvalidInput, match=message):
+        model.fit(release())
+
+
+def test_the_target_is_one_of_two():
+    with pytest.raises(InvalidInput, match="target is 'sample'"):
+        Model().fit(exact_release((4, 4, 4, 0, 0, 0)), target="sample")
