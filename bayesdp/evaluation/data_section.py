@@ -105,9 +105,9 @@ class DataSection(BaseModel):
         It may be larger than memory, and its types don't depend on the records.
         """
         source, columns = _located(self.source, folder), self.columns
-        of_table = type(synthesizer).named and not (self.by or self.counts)
+        batched = type(synthesizer).batched and not (self.by or self.counts)
         is_file = Path(source).suffix.lower() == ".parquet" and Path(source).is_file()
-        if of_table and is_file and columns is not None:
+        if batched and is_file and columns is not None:
             return scan(source, columns), None
         return self.read(folder, synthesizer)
 

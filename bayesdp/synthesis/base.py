@@ -40,6 +40,8 @@ class Synthesizer:
     "model" that has them."""
     named: ClassVar[bool] = False
     """True where the synthesizer's own `columns` name the data that `release` takes."""
+    batched: ClassVar[bool] = False
+    """True where a file is read in batches, whatever else is declared."""
     settings: ClassVar[tuple[str, ...]] = ()
     """Arguments of `release` that are no data, and no fields of the synthesizer."""
 

@@ -168,6 +168,7 @@ class TableSynthesizer(RecordSynthesizer):
 
     grouped: ClassVar[bool] = False
     named: ClassVar[bool] = True
+    batched: ClassVar[bool] = True
     variable: ClassVar[str | None] = "table"
 
     def __post_init__(self) -> None:
