@@ -69,7 +69,8 @@ def _stan_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("BAYESDP_CACHE", str(root / "stan-cache"))
         if sys.platform == "linux":
             for name, compiler in STAN_COMPILERS.items():
-                patch.setenv(name, f"{sys.executable} -SE {STAN_HEADER} {header} {compiler}")
+                ours = [sys.executable, "-SE", str(STAN_HEADER), str(header)]
+                patch.setenv(name, f"{shlex.join(ours)} {compiler}")
         yield
     # Most of a GB. A worker that has another program to compile makes it again.
     shutil.rmtree(header, ignore_errors=True)
