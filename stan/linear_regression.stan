@@ -83,7 +83,8 @@ transformed parameters {
   real n = n_low;
   {
     vector[C] u = origin + rotation * q;
-    vector[d] mean = centre + base * u[1:d];
+    vector[d] first = u[1:d];
+    vector[d] mean = centre + base * first;
     matrix[d, d] root = moments_root(u, base, penalty > 0);
     real v = n_low;
     if (unknown) {

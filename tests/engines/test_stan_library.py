@@ -62,6 +62,10 @@ CALLS = [
     "latent_binomial_logit_log_lik(x, log_law, 30, -0.8)",
     "latent_poisson_log_log_lik(x, log_law, 2.1)",
     "latent_neg_binomial_2_log_log_lik(x, log_law, 2.1, 3.5)",
+    *(
+        f"latent_binomial_log_lik({some}, log_law[:num_elements({some})], {n}, 0.3)"
+        for some, n in (("x[6:11]", 30), ("x[6:6]", 30), ("x[{9, 2, 3}]", 30), ("x[11:21]", 19))
+    ),
 ]
 
 
@@ -106,6 +110,9 @@ def expected() -> list[float]:
     found.append(np.logaddexp.reduce(law + stats.poisson.logpmf(X, np.exp(2.1))))
     chance_of = 3.5 / (3.5 + np.exp(2.1))
     found.append(np.logaddexp.reduce(law + stats.nbinom.logpmf(X, 3.5, chance_of)))
+    for some, n in ((X[5:11], 30), (X[5:6], 30), (X[[8, 1, 2]], 30), (X[10:21], 19)):
+        chances = stats.binom.logpmf(some, n, 0.3)
+        found.append(np.logaddexp.reduce(law[: some.size] + chances))
     return [float(value) for value in np.hstack(found)]
 
 
@@ -338,7 +345,7 @@ def test_every_function_is_tried() -> None:
     functions = set(re.findall(r"^(?:real|vector|int|array\[\] int) (\w+)\(", code, re.MULTILINE))
     inner = {"discrete_laplace_log_upper", "discrete_gaussian_log_upper"}
     inner |= {"discrete_gaussian_log_theta", "discrete_gaussian_log_between", "unit_noise_lcdf"}
-    inner |= {"discrete_gaussian_noise_rng"}
+    inner |= {"discrete_gaussian_noise_rng", "latent_log_choose"}
     called = r"\w+_(?:lpmf|lpdf|lcdf|lccdf|lik|joint|rng)\b"
     assert functions == inner | set(re.findall(called, f"{CALLS}{[*DRAWN]}"))
     included = set(re.findall(r"#include (\S+)", _library().read_text())) - {_library().name}
