@@ -6,6 +6,7 @@ import shlex
 import shutil
 import sys
 import sysconfig
+import tempfile
 import warnings
 import zlib
 from collections.abc import Callable, Iterator
@@ -28,6 +29,7 @@ with warnings.catch_warnings():  # these libraries announce their own futures wh
     import arviz  # noqa: F401
 
 STAN_HEADER = Path(__file__).with_name("stan_header.py")
+STAN_HEADERS = "BAYESDP_TESTS_STAN_HEADER"
 # Those of setuptools, which compiles PyStan's programs.
 STAN_COMPILERS = {name: str(sysconfig.get_config_var(name)) for name in ("CC", "CXX")}
 
@@ -57,6 +59,18 @@ def session_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root.parent if "PYTEST_XDIST_WORKER" in os.environ else root  # a worker's own is in it
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Make a folder for Stan's precompiled header, which the session's workers share."""
+    if not hasattr(config, "workerinput"):
+        os.environ[STAN_HEADERS] = tempfile.mkdtemp(prefix="bayesdp-stan-header-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove the header, most of a GB, once all workers have ended."""
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(os.environ.pop(STAN_HEADERS, ""), ignore_errors=True)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _stan_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """One cache of compiled Stan programs for all workers of the session, and not the user's.
@@ -64,16 +78,13 @@ def _stan_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     Where GCC compiles, it reads Stan's header precompiled, a third of the time of a program.
     """
     root = session_folder(tmp_path_factory)
-    header = root / "stan-header"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BAYESDP_CACHE", str(root / "stan-cache"))
         if sys.platform == "linux":
             for name, compiler in STAN_COMPILERS.items():
-                ours = [sys.executable, "-SE", str(STAN_HEADER), str(header)]
+                ours = [sys.executable, "-SE", str(STAN_HEADER), os.environ[STAN_HEADERS]]
                 patch.setenv(name, f"{shlex.join(ours)} {compiler}")
         yield
-    # Most of a GB. A worker that has another program to compile makes it again.
-    shutil.rmtree(header, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
