@@ -28,8 +28,11 @@ regression.
 In simulated surveys of five columns, three related predictors, 95% intervals cover in logistic and
 Poisson regression 95 and 98% at epsilon .5 (1,000 records, 20 surveys), 93 and 93% at 1 (1,000, 25)
 and 93 and 97% at 2 (2,000, 20); those of latent tables cover 76 and 81%, 91 and 93%, 92 and 95%,
-and are from .5 to .95 times as long. Where a label's records are as few as the noise, as good as no
-draw has a root, and tables answer.
+and are from .3 to .95 times as long. How much the latent tables' law matters: of 10,000 records of
+the census table adult, income regressed on five columns at epsilon 1, 94% of coefficients are
+covered with resamples of the records for tables, and 87% with tables whose columns are shuffled, 20
+releases. Where a label's records are as few as the noise, as good as no draw has a root, and tables
+answer.
 """
 
 from __future__ import annotations
