@@ -29,6 +29,12 @@ def is_table(source: str) -> bool:
     return Path(source).suffix.lower() in KINDS
 
 
+def said_kinds() -> str:
+    """List the kinds of files in words, by their suffixes."""
+    *most, last = KINDS
+    return f"{', '.join(most)} or {last}"
+
+
 def batches_of(path: Path) -> str | None:
     """Return Arrow's name of a file's kind, or None where Arrow reads no batches of such files."""
     kind = KINDS.get(path.suffix.lower())
@@ -57,9 +63,8 @@ def frame_in(name: str, columns: list[str] | None, text: Collection[str]) -> pd.
     path = Path(name)
     kind = ".csv" if name == STANDARD_INPUT else path.suffix.lower()
     if kind not in KINDS:
-        *most, last = KINDS
         raise InvalidInput(
-            f"data is {quoted(name)}; it must be a {', '.join(most)} or {last} file, or - for CSV "
+            f"data is {quoted(name)}; it must be a {said_kinds()} file, or - for CSV "
             "from standard input"
         )
     if name != STANDARD_INPUT and not path.is_file():
@@ -89,9 +94,8 @@ def names_in(path: str | Path) -> list[str]:
     file = check_path("columns", path)
     kind = file.suffix.lower()
     if not file.is_file() or kind not in KINDS:
-        *most, last = KINDS
         raise InvalidInput(
-            f"{quoted(file)} isn't a {', '.join(most)} or {last} file that exists; of another, "
+            f"{quoted(file)} isn't a {said_kinds()} file that exists; of another, "
             "give the columns' names"
         )
     try:

@@ -61,12 +61,11 @@ def poststratify(
 
 def _totals(path: Path) -> Any:
     """Read one file of totals."""
-    from bayesdp.table_files import KINDS, frame_in, is_table
+    from bayesdp.table_files import frame_in, is_table, said_kinds
 
     if not is_table(str(path)) or not path.is_file():
-        *most, last = KINDS
         raise InvalidInput(
-            f"totals is {quoted(str(path))}; it must be a {', '.join(most)} or {last} file that "
+            f"totals is {quoted(str(path))}; it must be a {said_kinds()} file that "
             "exists, with columns of labels, and a column total"
         )
     return frame_in(str(path), None, ())

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from bayesdp.checks import as_float, check_one_of
+from bayesdp.checks import as_float
 from bayesdp.core.views import Floats, View, view_of
 from bayesdp.core.weighted_views import WeightedSumsView
 from bayesdp.engines.draws import Draws
@@ -23,10 +23,9 @@ from bayesdp.inference.base import Model, Option, Run
 from bayesdp.inference.log_linear.design import cell_labels
 from bayesdp.inference.readers import instead
 from bayesdp.inference.several import Releases, only_one
+from bayesdp.inference.table.estimates import check_target
 from bayesdp.mechanisms.counts.cells import shape_of
 from bayesdp.release import Part, Release
-
-TARGETS = ("population", "data")
 
 
 class Known(NamedTuple):
@@ -41,12 +40,7 @@ SumsOf = Callable[[Known, int, np.random.Generator], Sums]
 """How so many draws of the confidential sums are had."""
 
 
-def _check_target(name: str, target: Any) -> str:
-    check_one_of(name, target, TARGETS)
-    return str(target)
-
-
-_OPTIONS: dict[str, Option] = {"target": ("population", _check_target)}
+_OPTIONS: dict[str, Option] = {"target": ("population", lambda _, target: check_target(target))}
 
 
 @dataclass(frozen=True)

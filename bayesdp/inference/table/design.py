@@ -152,10 +152,17 @@ def _independent(design: Design) -> bool:
     }
     values = design.values
     gram = gram_of(design, values, np.ones(1), uniform, crossed(values, products))[0, :-1, :-1]
-    length = np.sqrt(np.diag(gram))
-    if not gram.size or not np.all(length > 0):
-        return False
-    return bool(np.linalg.eigvalsh(gram / np.outer(length, length))[0] > DEPENDENT)
+    return bool(gram.size and np.linalg.eigvalsh(scaled(gram)[0])[0] > DEPENDENT)
+
+
+def scaled(gram: Floats) -> tuple[Floats, Floats]:
+    """Scale matrices to a diagonal of 1 where it is positive; with the lengths, shape (..., p).
+
+    Another diagonal stays as it is, so that the least eigenvalue is 0 or less.
+    """
+    diagonal = np.diagonal(gram, axis1=-2, axis2=-1)
+    length = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    return gram / (length[..., :, None] * length[..., None, :]), length
 
 
 def crossed(

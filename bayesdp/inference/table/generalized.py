@@ -45,7 +45,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from bayesdp.inference.table.design import Design
+from bayesdp.inference.table.design import Design, scaled
 
 Floats = NDArray[np.float64]
 _STEPS, _LONGEST, _NEAR, _FAR = 60, 4.0, 1e-9, 100.0
@@ -207,7 +207,7 @@ class Predictors:
             k = np.flatnonzero(going)
             mean = link.mean(beta[k] @ self.x.T)
             information = self._information(link, weights[k], mean)
-            definite = np.linalg.eigvalsh(_scaled(information)[0])[:, 0] > _DETERMINED
+            definite = np.linalg.eigvalsh(scaled(information)[0])[:, 0] > _DETERMINED
             going[k[~definite]] = False
             k, short = k[definite], goal[k] - (weights[k] * mean) @ self.x
             step = np.linalg.solve(information[definite], short[definite][..., None])[..., 0]
@@ -239,15 +239,8 @@ def _cells(
 def _shift(products: Floats, mean: Floats) -> Floats:
     """Make diag(m) F (F' diag(m) F)^+, transposed."""
     weighed = products * mean[:, None]
-    gram, length = _scaled(products.T @ weighed)
+    gram, length = scaled(products.T @ weighed)
     values, vectors = np.linalg.eigh(gram)
     kept = values > _DETERMINED
     roots = vectors[:, kept] / length[:, None]
     return np.asarray((roots / values[kept]) @ (weighed @ roots).T)
-
-
-def _scaled(gram: Floats) -> tuple[Floats, Floats]:
-    """Scale matrices to a diagonal of 1 where it is positive; with the lengths, shape (..., p)."""
-    diagonal = np.diagonal(gram, axis1=-2, axis2=-1)
-    length = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    return gram / (length[..., :, None] * length[..., None, :]), length

@@ -36,7 +36,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import combinations
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.engines.latent_classes import Noisy
-from bayesdp.inference.table.design import DEPENDENT, Design, crossed, design_of, gram_of
+from bayesdp.inference.table.design import DEPENDENT, Design, crossed, design_of, gram_of, scaled
 from bayesdp.inference.table.estimates import Estimates
 from bayesdp.inference.table.generalized import LINKS, Predictors
 from bayesdp.inference.table.released import read
@@ -104,11 +103,13 @@ def estimates_by_moments(
         pooled and (family != "linear" or len(design.blocks) < 2)
     ):
         return None
+    layout = _Layout(design, pooled)
+    noisy = [one for one in noisy if set(one.columns) & set(layout.used)]
+    if not layout.is_that_of(noisy):
+        return None
     if (solver := _solver(family, design, tables, sampled=target == "population")) is None:
         return None
-    drawn = drawn_by_moments(
-        design, noisy, n, check_at_least_one("draws", draws), rng, *solver, pooled=pooled
-    )
+    drawn = _drawn(layout, noisy, n, check_at_least_one("draws", draws), rng, *solver)
     if drawn is None:
         return None
     return Estimates(drawn, drawn[:0], pd.Index(design.names), target, "moments")
@@ -133,25 +134,23 @@ def _solver(
     return partial(predictors.coefficients, link, sampled=sampled), _EACH * predictors.x.size
 
 
-def drawn_by_moments(
-    design: Design,
+def _drawn(
+    layout: _Layout,
     noisy: Sequence[Noisy],
     n: int | None,
     draws: int,
     rng: np.random.Generator,
     solved: Solved,
-    work: int = 0,
-    *,
-    pooled: Mapping[int, NDArray[np.integer]] = MappingProxyType({}),
+    work: int,
 ) -> Floats | None:
-    """Draw a regression's coefficients by the moments of measured pairs.
+    """Draw coefficients; None where noise leaves hardly any Z'Z that has some.
 
     Parameters
     ----------
-    design : Design
+    layout : _Layout
     noisy : sequence of Noisy
-        Released marginals, whose columns are numbered as the design's blocks are; any other number
-        is of a column that the formula doesn't have.
+        Released marginals that have one of the design's columns. Columns are numbered as the
+        design's blocks are; any other number is of a column that the formula doesn't have.
     n : int or None
         Number of records, if it is public.
     draws : int
@@ -160,25 +159,18 @@ def drawn_by_moments(
         Makes coefficients of positive definite Z'Z, or leaves some of them out.
     work : int
         Numbers that this takes for each.
-    pooled : mapping of int to ndarray of int
-        First cells of the pools in which columns were counted with others.
 
     Returns
     -------
     ndarray, shape (draws, coefficients), or None
-        None where a pair is in no marginal, or noise leaves hardly any Z'Z with coefficients.
     """
-    layout = _Layout(design, pooled)
-    seen = [one for one in noisy if set(one.columns) & set(layout.used)]
-    if not layout.is_that_of(seen):
-        return None
-    cells = sum(one.counts.size for one in seen)
+    cells = sum(one.counts.size for one in noisy)
     most = draws * int(np.clip(_WORK // ((cells + work) * draws), _FEWEST, _TRIES))
     size = max(1, min(draws, _NUMBERS // cells))
     made: list[Floats] = []
     tried = kept = 0
     while kept < draws and tried < most:
-        gram, total = _definite(*_drawn_gram(layout, seen, n, size, rng))
+        gram, total = _definite(*_drawn_gram(layout, noisy, n, size, rng))
         made.append(solved(gram, total, rng))
         tried, kept = tried + size, kept + len(made[-1])
     if kept < draws:
@@ -324,11 +316,7 @@ def _along(values: Floats, ndim: int) -> Floats:
 
 def _definite(gram: Floats, n: Floats) -> tuple[Floats, Floats]:
     """Keep the Z'Z that are positive definite and of more records than coefficients."""
-    diagonal = np.diagonal(gram, axis1=1, axis2=2)
-    fine = np.all(diagonal > 0, axis=1) & (n > gram.shape[1] - 1)
-    gram, n, length = gram[fine], n[fine], np.sqrt(diagonal[fine])
-    scaled = gram / (length[:, :, None] * length[:, None, :])
-    fine = np.linalg.eigvalsh(scaled)[:, 0] > DEPENDENT
+    fine = (np.linalg.eigvalsh(scaled(gram)[0])[:, 0] > DEPENDENT) & (n > gram.shape[1] - 1)
     return gram[fine], n[fine]
 
 
