@@ -362,11 +362,11 @@ answer = { type = "category", labels = ["yes", "no"] }
 family = "table"
 classes = 4
 [fit]
-draws = 20
-warmup = 20
+draws = 200
+warmup = 50
 chains = 2
 thin = 1
-tables = 20
+tables = 100
 seed = 1
 """
 
