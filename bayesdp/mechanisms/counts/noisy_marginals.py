@@ -112,16 +112,9 @@ class NoisyMarginalsMechanism(Mechanism):
     ) -> NoisyMarginalsMechanism:
         """Make the mechanism with the smallest scale whose copies keep (epsilon, delta)."""
         example = cls(scale=1.0, **fields)
-        inner = example._of(example.neighbours)
-        noise = type(inner).calibrate(
-            epsilon=epsilon,
-            delta=delta,
-            copies=copies,
-            sensitivity=inner.sensitivity,
-            neighbours=inner.neighbours,
-            dimension=inner.dimension,
-        )
-        return cls(scale=noise.scale, **fields)
+        noise = example._of(example.neighbours)
+        scale = noise.smallest_scale(epsilon=epsilon, delta=delta, copies=copies)
+        return cls(scale=scale, **fields)
 
     @property
     def places(self) -> tuple[tuple[int, ...], ...]:

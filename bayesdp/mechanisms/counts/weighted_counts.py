@@ -179,17 +179,8 @@ class WeightedCountsMechanism(Mechanism):
             If an argument is out of its range, or no scale keeps the promise.
         """
         example = cls(scale=1.0, **parameters)
-        inner = example._noise
-        noise = type(inner).calibrate(
-            epsilon=epsilon,
-            delta=delta,
-            copies=copies,
-            sensitivity=inner.sensitivity,
-            neighbours=inner.neighbours,
-            dimension=inner.dimension,
-            n=inner.n,
-        )
-        return cls(scale=noise.scale / example.steps, **parameters)  # exact: a power of two
+        scale = example._noise.smallest_scale(epsilon=epsilon, delta=delta, copies=copies)
+        return cls(scale=scale / example.steps, **parameters)  # exact: a power of two
 
     @property
     def k(self) -> int:

@@ -200,6 +200,15 @@ class AdditiveNoise(Mechanism):
         calibrated: Self = build(scale=scale, **parameters)
         return calibrated
 
+    def smallest_scale(self, *, epsilon: float, delta: float, copies: int) -> float:
+        """Return the smallest scale at which this statistic's copies keep (epsilon, delta).
+
+        A granularity is chosen afresh, as of `calibrate`; all else is as it is here.
+        """
+        names = {field.name for field in dataclasses.fields(self)} - {"scale", "granularity"}
+        kept = {name: getattr(self, name) for name in names}
+        return self.calibrate(epsilon=epsilon, delta=delta, copies=copies, **kept).scale
+
     @property
     def ends(self) -> tuple[int | None, int | None]:
         """The first and the last lattice point within the bounds, in steps; None if open."""
