@@ -230,6 +230,7 @@ def test_posteriors_are_not_overwritten_and_match_their_release(bayesdp):
         assert (status, err[:7]) == (2, "error: "), bad
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
 def test_what_is_typed_comes_before_what_an_analysis_has(bayesdp):
     """It was passed over in silence once."""
@@ -249,6 +250,7 @@ def test_what_is_typed_comes_before_what_an_analysis_has(bayesdp):
     assert "setting is" in bayesdp(f"{line} --setting drawn")[2]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
 def test_settings_of_an_engine(bayesdp):
     assert bayesdp("synthesize data.csv --column voted --epsilon 1 --copies 1 --out r")[0] == 0

@@ -95,6 +95,7 @@ def _chain(problem, state, sweeps, moves, rng, *, spread):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("known", "spread", "rules", "pooled"),
     [

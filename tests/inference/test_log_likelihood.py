@@ -256,6 +256,7 @@ def without(release: bdp.Release, g: Any, i: int) -> bdp.Release:
     return bdp.Release.of(part.mechanism, [*part.outputs[:i], *part.outputs[i + 1 :]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["binomial", "gaussian", "gaussian_pair", "counts"])
 def test_the_inverse_averages_to_that_of_leaving_one_out(name: str, fits: Fits):
     """1 / p(z_i | z_-i) is the posterior mean of 1 / p(z_i | z_-i, theta): exact evidences."""

@@ -74,6 +74,7 @@ def test_moments_are_of_records_within_their_bounds():
     assert float(z.max()) <= 4.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", ["mean", "sum"])
 def test_copies_of_normal_records_are_predicted_in_their_mechanism_s_own_unit(statistic):
     """A mechanism says itself what it takes of records; the model's word is about bare numbers.

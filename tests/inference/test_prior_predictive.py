@@ -36,6 +36,7 @@ def check(values: Any, law: Any) -> None:
     assert stats.kstest(np.ravel(values), law.cdf).pvalue > FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_proportions():
     check(drawn(bdp.BinomialModel((2.0, 3.0)), GROUPS).prior["p"], stats.beta(2, 3))
     prior = drawn(bdp.models.HierarchicalBinomialModel((2.0, 3.0), 7.0), GROUPS).prior
@@ -55,6 +56,7 @@ def test_rates():
     check(rates, stats.gamma(3, scale=1 / 2))
 
 
+@pytest.mark.slow
 def test_means():
     check(drawn(bdp.GaussianModel((1.0, 3.0), sd=1.0), NOISY).prior["mu"], stats.norm(1, 3))
     prior = drawn(bdp.GaussianModel((1.0, 0.5, 3.0, 2.0)), PAIRS, outputs=False).prior
@@ -86,6 +88,7 @@ def test_regressions():
     check(prior["beta"].sel(coefficient="b") * 10, stats.norm(1, 2))
 
 
+@pytest.mark.slow
 def test_tables():
     model = bdp.models.LogLinearModel("a + b", prior={"a": 0.5}, scale=2.0, intercept=(2.0, 0.3))
     prior = drawn(model, TABLE).prior
@@ -108,6 +111,7 @@ def test_networks():
     check(prior["theta"].sel(term="triangle"), stats.norm(-1, 2))
 
 
+@pytest.mark.slow
 def test_outputs_have_the_evidence_of_each():
     model = bdp.BinomialModel((2.0, 3.0))
     release = bdp.Release.of(COPIES, [7])
@@ -134,6 +138,7 @@ def test_arviz_plots_it_beside_a_fit():
     assert idata.attrs["engine"] == "exact"
 
 
+@pytest.mark.slow
 def test_nothing_depends_on_what_was_released():
     one = bdp.Release.of(COPIES, [0, 20])
     other = bdp.Release.of(COPIES, [7, 8])

@@ -188,6 +188,7 @@ def test_discrete_laplaces_compose_by_their_own_law(scale, shift, count, delta):
     assert made <= exact * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_ten_thousand_laplaces_are_no_looser_than_dp_accounting_s():
     from dp_accounting.pld import privacy_loss_distribution as plds
 

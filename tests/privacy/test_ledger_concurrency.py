@@ -27,6 +27,7 @@ def run_together(processes, target, url, count):
     return reports
 
 
+@pytest.mark.slow
 def test_sixteen_processes_race_for_the_last_unit(url, processes):
     ledger = bdp.Ledger.open(url)
     account = ledger.create("s", epsilon=100.0, neighbours="replace_one")
@@ -38,6 +39,7 @@ def test_sixteen_processes_race_for_the_last_unit(url, processes):
     ledger.verify()
 
 
+@pytest.mark.slow
 def test_sixteen_processes_race_for_many_units(url, processes):
     ledger = bdp.Ledger.open(url)
     account = ledger.create("s", epsilon=150.5, neighbours="replace_one")
@@ -47,6 +49,7 @@ def test_sixteen_processes_race_for_many_units(url, processes):
     ledger.verify()
 
 
+@pytest.mark.slow
 def test_sixteen_processes_make_the_first_tables(url, processes):
     run_together(processes, crash_worker.create, url, 16)
     ledger = bdp.Ledger.open(url)
@@ -145,6 +148,7 @@ def check(ledger: bdp.Ledger, account, folder: Path) -> None:
         assert json.loads(path.read_text())["size"] == int(path.stem)
 
 
+@pytest.mark.slow
 def test_a_server_that_crashes_forgets_nothing(cluster, new_url):
     """Immediate shutdown: no checkpoint, so the log alone brings commits back."""
     ledger = bdp.Ledger.open(new_url("postgresql"))

@@ -22,6 +22,7 @@ def commands() -> list[str]:
     return [re.sub(r"\s+#.*", "", line) for line in lines]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("faulty", [False, True])
 def test_every_command_runs(
     faulty: bool, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_cli

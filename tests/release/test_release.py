@@ -338,6 +338,7 @@ def _save_forever(release: bdp.Release, folder: Path) -> None:
         i += 1
 
 
+@pytest.mark.slow
 def test_killed_at_any_point_there_is_a_whole_folder_or_none(tmp_path: Path, grouped_release):
     """Some time after its first release is there, whenever that may be."""
     rng = np.random.default_rng(0)

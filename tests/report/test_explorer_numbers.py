@@ -37,6 +37,7 @@ def run(browser, tmp_path_factory):
 class TestNumerics:
     """Of the scripts alone, over wide grids."""
 
+    @pytest.mark.slow
     def test_incomplete_beta(self, run):
         rng = np.random.default_rng(1)
         a, b = 10 ** rng.uniform(-2, 6, size=(2, 2000))
@@ -120,6 +121,7 @@ class TestNumerics:
         ]
         assert self.compare(run, cases) < 1e-9
 
+    @pytest.mark.slow
     def test_whatever_can_be_typed_has_numbers(self, run):
         """Intervals in order, within [0, 1], at the ends of what the controls allow."""
         groups = [
@@ -257,6 +259,7 @@ class TestSliders:
         assert page.shown["combined"] is not None
         self.agrees(page, NOISE)
 
+    @pytest.mark.slow
     def test_typed_numbers(self, browser, grouped, tmp_path):
         page = Page(browser, grouped, tmp_path)
         page.type("epsilon", "0.73")

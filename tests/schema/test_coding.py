@@ -69,6 +69,7 @@ def coded_tables(draw):
     return made, pd.DataFrame(drawn, index=range(5, 5 + n)), draw(st.integers(0, 2**32))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(coded_tables())
 def test_codes_of_what_is_decoded_are_the_codes(table):

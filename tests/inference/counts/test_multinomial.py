@@ -259,6 +259,7 @@ class TestRandomizedResponse:
         assert theta.std(axis=0) == pytest.approx([0.056, 0.062, 0.063, 0.068], rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")  # few draws
 @pytest.mark.parametrize("engine", ["gibbs", "marginal", "augmentation", "exact"])
 def test_a_single_group_is_a_group(engine):
@@ -320,6 +321,7 @@ def test_a_category_without_answers_is_impossible():
 UNLIKELY = pytest.mark.filterwarnings("ignore:noise hardly explains:UserWarning")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2000, 10**4])
 def test_counts_far_from_what_was_released(n):
     """Given n the law is the same of all counts, and the posterior is the prior."""

@@ -320,6 +320,7 @@ def test_separated_outcomes_have_no_root(formula, family):
     assert estimated(formula, noisy(frame, PAIRS, 1e-9), **given) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["logit", "poisson"])
 def test_noise_that_drowns_all_leaves_no_root_or_a_number(family):
     rng = np.random.default_rng(4)

@@ -121,6 +121,7 @@ def test_the_number_of_clipped_records():
         assert clipped[0] == np.sum(np.abs(density) > 2)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     phi=st.floats(2.0**-33, 1 - 2.0**-33),
