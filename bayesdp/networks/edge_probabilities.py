@@ -64,7 +64,7 @@ def edge_probabilities(
     # Share of a pair of levels that each row has, once for each way of its ties.
     share = [-table.weight[:, None] * table.changes[:, way[0]][:, mixed] for way in ways]
     total = np.sum([each.sum(axis=0) for each in share], axis=0)
-    chunks = np.array_split(full, -(-full.shape[0] * table.changes.size // _AT_ONCE) or 1)
+    chunks = np.array_split(full, -(-full.shape[0] * table.changes.size // _AT_ONCE))
     tied = np.concatenate(
         [
             sum(p[..., way].sum(axis=-1) @ each for way, each in zip(ways, share, strict=True))
