@@ -191,6 +191,7 @@ def test_evidence_that_says_nothing():
     [
         ("edges + nodecov('x') + absdiff('x')", False, True),
         ("edges + mutual + edgecov('near')", True, True),
+        ("mutual + nodemix('group')", True, True),
         ("edges + triangle", False, False),
         ("degree(1)", False, False),
         ("edges + isolates", True, False),

@@ -112,7 +112,6 @@ REFUSED = [
     ("nodemix('group', levels2=[-1, -2, -3])", "not all"),
     ("nodemix('group', levels2=[])", "levels2 is a list"),
     ("nodemix('group', levels2='a')", "levels2 is 'a'"),
-    ("nodematch('group', diff=True) + nodemix('group') + nodematch('group', diff=TRUE)", "twice"),
     ("nodecov('group')", "isn't numeric"),
     ("nodecov('holes')", "missing for 1 of 3 nodes"),
     ("edgecov('x')", "no dyad attribute 'x'"),

@@ -59,7 +59,9 @@ class ERGMModel(Model):
     Parameters
     ----------
     formula : str
-        For example "edges + nodematch('grade') + gwesp(0.5)".
+        For example "edges + nodematch('grade') + gwesp(0.5)". Terms are those of R's ergm:
+        "nodemix('grade')" leaves the first pair of grades out, as edges is the sum of all;
+        "nodemix('grade', levels2=True)" by itself is a block model, with a coefficient each.
     prior : NormalPrior
         Prior of the coefficients.
     attributes : mapping of str to array_like, shape (n,), or to mappings
