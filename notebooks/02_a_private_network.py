@@ -138,6 +138,12 @@ print(fit.attrs["engine"], "-", fit.attrs["engine_reason"])
 az.summary(fit, kind="stats")
 
 # %% [markdown]
+# Then a tie has a probability of its own: here within either half of the club, and between them.
+
+# %%
+az.summary(homophily.edge_probabilities(fit, release, by="club"), kind="stats")
+
+# %% [markdown]
 # ## Numbers instead of a graph
 #
 # Statistics with noise cost less where few are wanted. Each gets noise for how far one tie can

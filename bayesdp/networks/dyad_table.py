@@ -70,13 +70,20 @@ class DyadTable:
         """Log-likelihood, gradient, shape (terms,), and Hessian, shape (terms, terms), at theta."""
         coef = np.asarray(theta, dtype=np.float64)
         log_z = self._log_z(coef)
-        p = np.exp(self.changes @ coef + self.offset - log_z[:, None])
+        p = self.probabilities(coef)
         mean = np.einsum("rs,rst->rt", p, self.changes)
         weighted = p * self.weight[:, None]
         hessian = np.einsum("rs,rst,rsu->tu", weighted, self.changes, self.changes, optimize=True)
         hessian -= (mean * self.weight[:, None]).T @ mean
         value = float(coef @ self.observed + log_z @ self.weight)
         return value, self.observed + self.weight @ mean, hessian
+
+    def probabilities(self, theta: ArrayLike) -> Floats:
+        """Probabilities of states with a tie given what was seen, shape (..., rows, states)."""
+        coef = np.asarray(theta, dtype=np.float64)
+        log_odds = np.einsum("...t,rst->...rs", coef, self.changes, optimize=True) + self.offset
+        p: Floats = np.exp(log_odds - self._log_z(coef)[..., None])
+        return p
 
     def _log_z(self, theta: Floats) -> Floats:
         log_z = np.zeros((*theta.shape[:-1], len(self.weight)))
@@ -116,7 +123,8 @@ def hidden_table(bound: BoundFormula, nodes: Network, evidence: Evidence) -> Dya
         seen = [pairs.rows(all_of_them, evidence.matrix[i, j], evidence.matrix[j, i], pairs.number)]
     else:
         listed, there, back = _listed(evidence)
-        which = pairs.containing(listed)
+        which, turned = pairs.containing(listed)
+        there, back = np.where(turned, back, there), np.where(turned, there, back)
         others = pairs.number - np.bincount(which, minlength=len(pairs.number))
         constant = np.full(len(others), evidence.constant)
         seen = [
@@ -233,16 +241,12 @@ class _Pairs:
             there, back, mutual if mutual.any() else None,
         )  # fmt: skip
 
-    def containing(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Find the pair of kinds of each of these pairs of nodes.
-
-        The pair of kinds may be in the other order: only nodes of one kind were then put together,
-        and no attribute distinguishes the directions of a tie.
-        """
+    def containing(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Find the pair of kinds of each pair of nodes, and whether it is the other way round."""
         kinds = self.kind[pairs]
         low, high = kinds.min(axis=1), kinds.max(axis=1)
         which: NDArray[np.int64] = low * self.kinds - low * (low - 1) // 2 + high - low
-        return which
+        return which, (kinds[:, 0] > kinds[:, 1]) & self.directed
 
     def rows(self, which: NDArray[np.int64], there: Floats, back: Floats, weight: Floats) -> Floats:
         """Columns x, o and weight of pairs of these kinds, states side by side."""
@@ -253,7 +257,9 @@ class _Pairs:
         if self.both is None:
             again = [reverse, back[:, None], weight[:, None]]
             return np.concatenate([np.column_stack(columns), np.column_stack(again)])
-        swap = there > back
+        apart = forth - reverse  # of equal offsets, the first difference decides
+        first = apart[np.arange(len(apart)), (apart != 0).argmax(axis=1)]
+        swap = (there > back) | ((there == back) & (first > 0))
         x = np.where(swap[:, None], reverse, forth), np.where(swap[:, None], forth, reverse)
         o = np.sort(np.column_stack([there, back]), axis=1)
         return np.column_stack([*x, x[0] + x[1] + self.both, o, o.sum(axis=1), weight])

@@ -52,11 +52,13 @@ The last three, and directed triangles where D < n - 1, are bounds that needn't 
 
 Terms of several statistics
 ---------------------------
-A tie is in one level of nodematch(diff=True) at most, and adds 2 at most over the levels of
-nodefactor, so that what it adds is halfway between two vectors that have 2 in one level alone. A
-node that gains a tie leaves one degree and enters the next. So a term has a list of vectors, its
-`moves`, such that what a change does is in absolute value at most an average of some of them:
-any convex increasing cost of a change is largest at one of the moves.
+A tie is in one level of nodematch(diff=True) at most, and in one pair of nodemix at most, so that
+the whole vector moves by 1 in L1 norm. Of nodemix, a node moves the pairs with its own level alone:
+each by the bound for weights, and all at once if degrees aren't bounded. A tie adds 2 at most over
+the levels of nodefactor, so that what it adds is halfway between two vectors that have 2 in one
+level alone. A node that gains a tie leaves one degree and enters the next. So a term has a list of
+vectors, its `moves`, such that what a change does is in absolute value at most an average of some
+of them: any convex increasing cost of a change is largest at one of the moves.
 """
 
 from __future__ import annotations
@@ -68,8 +70,10 @@ from bayesdp.checks import check_at_least_one
 from bayesdp.kernels.graphs import change_statistics as change
 from bayesdp.networks.formula import coordinates, parse
 from bayesdp.networks.network import Network
-from bayesdp.networks.sensitivity_bounds import EDGE, NODE, Graphs
+from bayesdp.networks.sensitivity_bounds import EDGE, NODE, Graphs, mixing_moves
 from bayesdp.networks.terms import Coordinate
+
+_ONE_AT_A_TIME = (change.NODEMATCH_LEVEL, change.NODEMIX)
 
 Moves = tuple[tuple[Fraction, ...], ...]
 """Vectors of a term's statistics; each possible change is at most an average of some of them."""
@@ -112,9 +116,11 @@ def _moves(group: Sequence[Coordinate], graphs: Graphs, node: bool) -> Moves:
     kind = group[0].kind
     if kind == change.DEGREE and not node:
         return _degree_moves(group, graphs)
+    if node and any(c.kind == change.NODEMIX for c in group):
+        return tuple(mixing_moves(group, graphs))
     bound = NODE if node else EDGE
     each = [Fraction(bound[c.kind](c, graphs)) for c in group]
-    if kind == change.NODEMATCH_LEVEL or (kind == change.NODEFACTOR and not node):
+    if kind in _ONE_AT_A_TIME or (kind == change.NODEFACTOR and not node):
         return tuple(
             tuple(value if s == t else Fraction(0) for t in range(len(each)))
             for s, value in enumerate(each)

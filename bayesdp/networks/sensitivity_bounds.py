@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -98,6 +98,7 @@ EDGE: dict[int, Bound] = {
     change.MUTUAL: lambda c, graphs: 1,
     change.NODEMATCH: _nodematch,
     change.NODEMATCH_LEVEL: lambda c, graphs: int(_in_level(c, c.parameter) > 1),
+    change.NODEMIX: lambda c, graphs: 1,
     change.NODEFACTOR: lambda c, graphs: 2,
     change.NODECOV: _nodecov,
     change.ABSDIFF: _absdiff,
@@ -112,38 +113,52 @@ EDGE: dict[int, Bound] = {
 """Kind of a statistic to its largest change where one dyad changes."""
 
 
-def _rows(c: Coordinate, graphs: Graphs) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Group a node's weights to and from the others by rows, with nodes of equal value merged."""
-    v, n = values_of(c), graphs.n
+def _row(c: Coordinate, graphs: Graphs, i: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Weights of ties from node i to the others, and from these to i."""
+    v = values_of(c)
     if c.matrix is not None:
-        for i in range(n):
-            yield np.delete(c.matrix[i], i), np.delete(c.matrix[:, i], i)
-        return
-    first = [0] if c.kind == change.EDGES else np.unique(v, return_index=True)[1]
-    for i in first:
-        if c.kind == change.EDGES:
-            row = np.ones(n)
-        elif c.kind == change.NODEMATCH:
-            row = v == v[i]
-        elif c.kind == change.NODEMATCH_LEVEL:
-            row = (v == c.parameter) & (v[i] == c.parameter)
-        elif c.kind == change.NODEFACTOR:
-            row = 1.0 * (v == c.parameter) + (v[i] == c.parameter)
-        else:
-            row = v + v[i] if c.kind == change.NODECOV else np.abs(v - v[i])
-        row = np.delete(row, i).astype(np.float64)
-        yield row, row
+        return np.delete(c.matrix[i], i), np.delete(c.matrix[:, i], i)
+    if c.kind == change.NODEMIX:
+        out, inward = v[i] - v == 2, v - v[i] == 2
+        pair = (out, inward) if graphs.directed else (out | inward, out | inward)
+        return np.delete(pair[0], i) * 1.0, np.delete(pair[1], i) * 1.0
+    if c.kind == change.EDGES:
+        row = np.ones(graphs.n)
+    elif c.kind == change.NODEMATCH:
+        row = v == v[i]
+    elif c.kind == change.NODEMATCH_LEVEL:
+        row = (v == c.parameter) & (v[i] == c.parameter)
+    elif c.kind == change.NODEFACTOR:
+        row = 1.0 * (v == c.parameter) + (v[i] == c.parameter)
+    else:
+        row = v + v[i] if c.kind == change.NODECOV else np.abs(v - v[i])
+    row = np.delete(row, i).astype(np.float64)
+    return row, row
+
+
+def _weights_of(c: Coordinate, graphs: Graphs, i: int) -> Fraction:
+    """Largest sum of weights of node i's ties that only one of two graphs has, less the other's."""
+    out, inward = _row(c, graphs, i)
+    total = np.abs(inward).sum() if graphs.directed else 0.0
+    for side in (np.maximum(out, 0.0), np.maximum(-out, 0.0)):
+        total += np.sort(side)[::-1][: graphs.most].sum()
+    most = float(total)
+    return Fraction(most if is_whole(c) and most < 2**53 else math.nextafter(most * _UP, math.inf))
 
 
 def _weights(c: Coordinate, graphs: Graphs) -> Fraction:
-    """Largest sum of weights of ties that only one of two graphs has, minus those of the other."""
-    most = 0.0
-    for out, inward in _rows(c, graphs):
-        total = np.abs(inward).sum() if graphs.directed else 0.0
-        for side in (np.maximum(out, 0.0), np.maximum(-out, 0.0)):
-            total += np.sort(side)[::-1][: graphs.most].sum()
-        most = max(most, float(total))
-    return Fraction(most if is_whole(c) and most < 2**53 else math.nextafter(most * _UP, math.inf))
+    """Largest of all nodes' weights; nodes of equal value have the same."""
+    first: Any = range(graphs.n)
+    if c.matrix is None:
+        first = [0] if c.kind == change.EDGES else np.unique(values_of(c), return_index=True)[1]
+    return max(_weights_of(c, graphs, int(i)) for i in first)
+
+
+def mixing_moves(group: Sequence[Coordinate], graphs: Graphs) -> Iterator[tuple[Fraction, ...]]:
+    """Largest changes of nodemix's statistics by all dyads of one node, for each level it has."""
+    values = np.array([values_of(c) for c in group])
+    for i in np.unique(values, axis=1, return_index=True)[1]:
+        yield tuple(_weights_of(c, graphs, int(i)) for c in group)
 
 
 def _node_by_degree(c: Coordinate, graphs: Graphs) -> Fraction:
@@ -201,6 +216,7 @@ NODE: dict[int, Bound] = {
             change.EDGES,
             change.NODEMATCH,
             change.NODEMATCH_LEVEL,
+            change.NODEMIX,
             change.NODEFACTOR,
             change.NODECOV,
             change.ABSDIFF,

@@ -149,6 +149,45 @@ def _nodefactor(network: Network, attribute: str) -> list[Coordinate]:
     ]
 
 
+def _nodemix(
+    network: Network, attribute: str, levels2: bool | int | Sequence[int] = -1
+) -> list[Coordinate]:
+    """Count ties by the pair of their ends' levels; `TERMS` says which pair is left out."""
+    levels, codes = _levels(network, attribute)
+    pairs = mixing_pairs(len(levels), network.directed)
+    out = _left_out(levels2, len(pairs))
+    return [
+        _mix(f"mix.{attribute}.{levels[a]}.{levels[b]}", codes, a, b)
+        for number, (a, b) in enumerate(pairs, 1)
+        if number not in out
+    ]
+
+
+def mixing_pairs(levels: int, directed: bool) -> list[tuple[int, int]]:
+    """List pairs of levels in R's order, the first changing fastest: ordered pairs if directed."""
+    return [(a, b) for b in range(levels) for a in range(levels if directed else b + 1)]
+
+
+def _mix(name: str, codes: NDArray[np.float64], a: int, b: int) -> Coordinate:
+    if a == b:
+        return Coordinate(name, change.NODEMATCH_LEVEL, float(a), codes)
+    return Coordinate(name, change.NODEMIX, values=1.0 * (codes == a) - (codes == b))
+
+
+def _left_out(levels2: Any, pairs: int) -> set[int]:
+    """Numbers, from 1, of the pairs that nodemix leaves out."""
+    if levels2 is True:
+        return set()
+    each = list(levels2) if isinstance(levels2, Sequence) else [levels2]
+    whole = all(type(k) is int and -pairs <= k < 0 for k in each)
+    if not each or not whole or len(set(each)) == pairs:
+        raise InvalidInput(
+            f"nodemix's levels2 is {quoted(levels2)}; it must be True for all {pairs} pairs of "
+            f"levels, or the pairs to leave out, as -1 for the first or [-1, -{pairs}], but not all"
+        )
+    return {-k for k in each}
+
+
 def _nodecov(network: Network, attribute: str) -> list[Coordinate]:
     values = _numbers(network, attribute)
     return [Coordinate(f"nodecov.{attribute}", change.NODECOV, values=values)]
@@ -246,6 +285,7 @@ TERMS: dict[str, Term] = {
     "mutual": Term(_mutual, undirected=False),
     "nodematch": Term(_nodematch, dyad_independent=True),
     "nodefactor": Term(_nodefactor, dyad_independent=True),
+    "nodemix": Term(_nodemix, dyad_independent=True),
     "nodecov": Term(_nodecov, dyad_independent=True),
     "absdiff": Term(_absdiff, dyad_independent=True),
     "edgecov": Term(_edgecov, dyad_independent=True),
@@ -265,4 +305,10 @@ two-paths (R's OTP), i to k to j for the pair (i, j); triangle counts transitive
 triples; isolates have no tie in either direction; the terms of degree, kstar, gwdegree and
 concurrent are refused, since R has them for in- and out-degrees apart. In the first of a
 node attribute's sorted levels, nodefactor has its base.
+
+nodemix counts the ties between each two levels, directed: from the first to the second. Pairs are
+numbered as in R, the first level changing fastest: a.a, a.b, b.b, or directed a.a, b.a, a.b, b.b.
+Since all of them add up to edges, the first is left out, as R does, unless levels2 says otherwise:
+True keeps them all, which is a block model if nothing else is in the formula, and [-1, -3] leaves
+out the first and the third. Without edges, what is left out has even odds of a tie.
 """

@@ -63,6 +63,12 @@ def _same(net: Network, level: str | None = None) -> np.ndarray:
     return same if level is None else same & (g == level)[:, None]
 
 
+def _mixed(net: Network, a: str, b: str) -> np.ndarray:
+    g = net.attributes["group"]
+    there = np.outer(g == a, g == b)
+    return there if net.directed else there | there.T
+
+
 def _is_level(net: Network, level: str) -> np.ndarray:
     there = (net.attributes["group"] == level).astype(float)
     return there[:, None] + there[None, :]
@@ -104,6 +110,14 @@ ORACLES: dict[str, tuple[list[Statistic], str]] = {
         [_of_dyads(lambda net, level=level: _is_level(net, level)) for level in "bc"],
         "both",
     ),
+    "nodemix('group')": (
+        [_of_dyads(lambda net, p=p: _mixed(net, *p)) for p in ("ab", "bb", "ac", "bc", "cc")],
+        "undirected",
+    ),
+    "nodemix('group', levels2=True)": (
+        [_of_dyads(lambda net, a=a, b=b: _mixed(net, a, b)) for b in "abc" for a in "abc"],
+        "directed",
+    ),
     "nodecov('x')": ([_of_dyads(lambda net: np.add.outer(*[net.attributes["x"]] * 2))], "both"),
     "absdiff('x')": (
         [_of_dyads(lambda net: np.abs(np.subtract.outer(*[net.attributes["x"]] * 2)))],
@@ -128,7 +142,7 @@ ORACLES: dict[str, tuple[list[Statistic], str]] = {
     ),
     "concurrent": ([lambda a, net: float((a.sum(axis=1) >= 2).sum())], "undirected"),
 }
-"""Term as written to its statistics and where it is defined."""
+"""Term as written to its statistics and where it has them."""
 
 
 def all_graphs(n: int, directed: bool) -> Iterator[np.ndarray]:

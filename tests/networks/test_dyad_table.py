@@ -17,11 +17,13 @@ UNDIRECTED = [
     "edges",
     "edges + nodematch('group', diff=True) + absdiff('x')",
     "nodecov('x') + edgecov('near') + nodefactor('group')",
+    "nodemix('group', levels2=True) + absdiff('x')",
 ]
 DIRECTED = [
     "edges + nodecov('x')",
     "mutual",
     "edges + mutual + nodematch('group') + edgecov('near')",
+    "edges + nodemix('group')",
 ]
 
 
@@ -119,6 +121,9 @@ def test_known_graphs_too(formula, n, directed):
         ("edges + nodematch('group') + nodefactor('group')", False),
         ("edges + mutual + nodematch('group', diff=True)", True),
         ("edges + nodefactor('group')", True),
+        ("edges + nodemix('group')", False),
+        ("nodemix('group', levels2=True)", True),
+        ("mutual + nodemix('group', levels2=[-2, -6])", True),
     ],
 )
 def test_counting_alike_nodes_changes_nothing(formula, directed):
@@ -186,6 +191,7 @@ def test_evidence_that_says_nothing():
     [
         ("edges + nodecov('x') + absdiff('x')", False, True),
         ("edges + mutual + edgecov('near')", True, True),
+        ("mutual + nodemix('group')", True, True),
         ("edges + triangle", False, False),
         ("degree(1)", False, False),
         ("edges + isolates", True, False),

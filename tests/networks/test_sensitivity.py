@@ -114,11 +114,13 @@ def test_no_neighbours_are_further_apart_and_some_are_as_far(term, n, directed, 
         assert (found.max(axis=0) <= moves.max(axis=0) + 1e-9).all()
         if attained(term, n, directed, node, most):
             np.testing.assert_allclose(found.max(axis=0), moves.max(axis=0), rtol=1e-9, atol=1e-9)
-        for weight in [*np.eye(moves.shape[1]), *rng.exponential(size=(6, moves.shape[1]))]:
+        ones = np.ones(moves.shape[1])
+        for weight in [*np.eye(len(ones)), ones, *rng.exponential(size=(6, moves.shape[1]))]:
             for power in (1, 2):  # what Laplace and Gaussian noise charge
                 true, claim = ((part**power @ weight).max() for part in (found, moves))
                 assert true <= claim + 1e-9
-                if not node and attained(term, n, directed, node, most):
+                jointly = not node or ("nodemix" in term and most is None)
+                if jointly and attained(term, n, directed, node, most):
                     assert true == pytest.approx(claim, rel=1e-9, abs=1e-9)
 
 
@@ -141,6 +143,7 @@ def test_known_numbers(directed):
     assert edge("absdiff('x')") == [29]
     assert edge("nodematch('g')") == [1]
     assert edge("nodematch('g', diff=True)") == [1, 1]
+    assert edge("nodemix('g')") == [1] * (3 if directed else 2)
     assert edge("isolates") == [2]
     if directed:
         assert edge("mutual") == [1]
@@ -154,6 +157,25 @@ def test_known_numbers(directed):
         assert edge("gwdegree(0.5)") == [2]
         r = 1 - math.exp(-0.5)
         assert float(edge("gwesp(0.5)", 5)[0]) == pytest.approx(math.exp(0.5) * (1 - r**4) + 8)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_the_whole_vector_of_nodemix_moves_by_one(directed):
+    """In L1 norm, by one tie; by all ties of a node, as far as its own level reaches."""
+    network = Network(6, (), directed, {"g": list("abbccc")})
+    formula = "nodemix('g', levels2=True)"
+    (moves,) = largest_changes(formula, network)
+    assert {sum(move) for move in moves} == {0, 1}  # no tie is within a, which has one node
+    (moves,) = largest_changes(formula, network, node=True)
+    undirected = [[0, 2, 0, 3, 0, 0], [0, 1, 1, 0, 3, 0], [0, 0, 0, 1, 2, 2]]
+    ordered = [
+        [0, 2, 3, 2, 0, 0, 3, 0, 0],
+        [0, 1, 0, 1, 2, 3, 0, 3, 0],
+        [0, 0, 1, 0, 0, 2, 1, 2, 4],
+    ]
+    assert sorted(map(list, moves)) == sorted(ordered if directed else undirected)
+    (moves,) = largest_changes(formula, network, node=True, max_degree=1)
+    assert max(sum(move) for move in moves) == (8 if directed else 3)
 
 
 def test_a_statistic_that_cannot_change_moves_by_nothing():

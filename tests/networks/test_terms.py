@@ -16,6 +16,9 @@ from tests.networks.oracles import ORACLES, florentine, karate, with_everything
 
 def test_every_term_has_an_oracle():
     assert {parse(term)[0].name for term in ORACLES} == set(TERMS)
+    degrees = {"degree", "kstar", "gwdegree", "concurrent"}
+    assert {name for name, term in TERMS.items() if not term.directed} == degrees
+    assert {name for name, term in TERMS.items() if not term.undirected} == {"mutual"}
 
 
 def test_florentine_marriages():
@@ -56,9 +59,11 @@ def test_statistics_and_changes_are_the_definition_s(term, bitsets, drawn):
     if len(adjacency) < 3 and "group" in term:
         adjacency = np.pad(adjacency, (0, 1))
     network = with_everything(adjacency, directed)
-    if where not in ("both", "directed" if directed else "undirected"):
-        with pytest.raises(bdp.errors.InvalidInput, match="isn't defined for"):
-            bind(term, network)
+    here = "directed" if directed else "undirected"
+    if where not in ("both", here):
+        if not getattr(TERMS[parse(term)[0].name], here):
+            with pytest.raises(bdp.errors.InvalidInput, match="isn't defined for"):
+                bind(term, network)
         return
     a = network.to_adjacency().astype(int)
     expected = [one(a, network) for one in oracle]
@@ -98,6 +103,15 @@ REFUSED = [
     ("nodematch('age')", "no attribute 'age'; they have: 'constant', 'group', 'holes', 'x'"),
     ("nodematch('group', diff=1)", "diff is 1"),
     ("nodematch('constant')", "the same for all nodes"),
+    ("nodemix('age')", "no attribute 'age'"),
+    ("nodemix('constant')", "the same for all nodes"),
+    ("nodemix('holes')", "missing for 1 of 3 nodes"),
+    ("nodemix('group', levels2=False)", "levels2 is False; it must be True for all 3 pairs"),
+    ("nodemix('group', levels2=2)", "levels2 is 2"),
+    ("nodemix('group', levels2=-4)", "levels2 is -4"),
+    ("nodemix('group', levels2=[-1, -2, -3])", "not all"),
+    ("nodemix('group', levels2=[])", "levels2 is a list"),
+    ("nodemix('group', levels2='a')", "levels2 is 'a'"),
     ("nodecov('group')", "isn't numeric"),
     ("nodecov('holes')", "missing for 1 of 3 nodes"),
     ("edgecov('x')", "no dyad attribute 'x'"),
@@ -128,3 +142,22 @@ def test_a_formula_reads_as_in_r():
         "nodefactor.group.b",
         "nodefactor.group.c",
     )
+    mix = bind("nodemix('group', levels2=TRUE)", network).names
+    assert mix == tuple(f"mix.group.{p}" for p in ("a.a", "a.b", "b.b", "a.c", "b.c", "c.c"))
+    assert bind("nodemix('group')", network).names == mix[1:]
+    assert bind("nodemix('group', levels2=[-2, -5])", network).names == mix[:1] + mix[2:4] + mix[5:]
+
+
+def test_numbers_of_ties_between_classes():
+    """By hand: three of class a and two of b, where a has 0, 2, 4."""
+    ties, group = [[0, 1], [0, 2], [1, 4], [1, 3]], {"g": list("abaab"), "h": [1, 2, 1, 2, 2]}
+    mixed = "nodemix('g', levels2=True) + nodemix('h')"
+    found = statistics(Network(5, ties, False, group), mixed)
+    assert found == {
+        "mix.g.a.a": 1, "mix.g.a.b": 2, "mix.g.b.b": 1, "mix.h.1.2": 1, "mix.h.2.2": 2,
+    }  # fmt: skip
+    found = statistics(Network(5, [*ties, [4, 0]], True, group), mixed)
+    assert found == {
+        "mix.g.a.a": 1, "mix.g.b.a": 2, "mix.g.a.b": 1, "mix.g.b.b": 1,
+        "mix.h.2.1": 1, "mix.h.1.2": 1, "mix.h.2.2": 2,
+    }  # fmt: skip

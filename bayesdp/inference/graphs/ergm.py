@@ -19,16 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.core.views import GraphView, View
-from bayesdp.engines.draws import Draws
+from bayesdp.engines.draws import Draws, import_arviz
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Option, Run
 from bayesdp.inference.conflict import Noise
+from bayesdp.inference.fitted import check_fitted
 from bayesdp.inference.graphs import ergm_dyads
 from bayesdp.inference.graphs.ergm_exchange import sample_jointly, sample_observed
 from bayesdp.inference.graphs.network_release import evidence_in, graphs_in
 from bayesdp.inference.result import network_inference_data
 from bayesdp.inference.several import Releases, only_one
-from bayesdp.networks.dyad_table import DyadTable, hidden_table
+from bayesdp.networks.dyad_table import DyadTable, hidden_table, is_pairwise
+from bayesdp.networks.edge_probabilities import edge_probabilities
 from bayesdp.networks.evidence import Constraint, Evidence, check_constraint
 from bayesdp.networks.formula import bind, parse
 from bayesdp.networks.network import Network
@@ -38,6 +40,7 @@ from bayesdp.release import Release
 if TYPE_CHECKING:
     import arviz as az
     import pymc as pm
+    import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,9 @@ class ERGMModel(Model):
     Parameters
     ----------
     formula : str
-        For example "edges + nodematch('grade') + gwesp(0.5)".
+        For example "edges + nodematch('grade') + gwesp(0.5)". Terms are those of R's ergm:
+        "nodemix('grade')" leaves the first pair of grades out, as edges is the sum of all;
+        "nodemix('grade', levels2=True)" by itself is a block model, with a coefficient each.
     prior : NormalPrior
         Prior of the coefficients.
     attributes : mapping of str to array_like, shape (n,), or to mappings
@@ -78,7 +83,8 @@ class ERGMModel(Model):
     Notes
     -----
     The posterior variable is "theta" with the dimension "term"; the joint sampler adds
-    "statistics", those of the hidden graph. The model reads a graph, its degrees or its statistics;
+    "statistics", those of the hidden graph. Of classes of nodes, `edge_probabilities` has the
+    probability of a tie between each two. The model reads a graph, its degrees or its statistics;
     several copies are used together. "auto" takes NUTS by "pymc" ("stan" does the same) where the
     hidden graph sums out, and otherwise "exchange", the joint sampler, which is always possible.
     The attrs have the constraint in force and, for the joint sampler, the "auxiliary" in use.
@@ -208,6 +214,69 @@ class ERGMModel(Model):
         terms = len(bind(self.formula, run.read.nodes).names)
         mean, sd = self.prior.of(terms)
         return {"theta": rng.normal(mean, sd, (run.draws, terms))}
+
+    def edge_probabilities(
+        self, idata: az.InferenceData, release: Release, by: str
+    ) -> xr.DataArray:
+        """Compute the posterior of the probability of a tie between each two classes of nodes.
+
+        Draw by draw it is the mean of Pr[tie | theta] over the dyads between the classes. Under
+        the formula "nodemix('class', levels2=True)" all of these are alike, and it is expit of the
+        pair's coefficient: the edge probabilities of a block model with public classes.
+
+        Parameters
+        ----------
+        idata : arviz.InferenceData
+            What `fit` returned.
+        release : Release
+            The release that it was fitted to.
+        by : str
+            Node attribute that has the classes; in the release, or in the model's `attributes`.
+
+        Returns
+        -------
+        xarray.DataArray
+            "edge_probability" with the dimensions chain, draw and pair, whose labels are "a.b",
+            directed from a to b, in the order of nodemix. Pairs without dyads aren't there.
+
+        Raises
+        ------
+        InvalidInput
+            If `idata` isn't this model's posterior given this release, there is no such attribute,
+            or pairs of nodes depend on each other, by a term or by a bound on degrees.
+
+        Examples
+        --------
+        >>> import arviz as az, bayesdp as bdp, networkx as nx
+        >>> declared = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=4.0, attributes=("club",))
+        >>> release = declared.release(nx.karate_club_graph())
+        >>> model = bdp.models.ERGMModel("nodemix('club', levels2=True)")
+        >>> idata = model.fit(release, seed=1)  # doctest: +SKIP
+        >>> az.summary(model.edge_probabilities(idata, release, by="club"))  # doctest: +SKIP
+        """
+        import_arviz()
+        import xarray as xr
+
+        check_fitted(self, idata, release)
+        hidden = self.read(release)
+        bound = bind(self.formula, hidden.nodes)
+        most = None if self.constraint == "none" else hidden.evidence.max_degree
+        if not is_pairwise(bound) or bound.within(most) is not bound:
+            raise InvalidInput(
+                f"formula is {quoted(self.formula)}, under which ties depend on each other, by a "
+                "term or by the sample space's bound on degrees, so that no tie has a probability "
+                "by itself; draw networks by bdp.networks.simulate at the posterior's "
+                "coefficients, and count"
+            )
+        theta = idata.posterior["theta"].transpose("chain", "draw", "term")
+        if tuple(theta["term"].to_numpy().tolist()) != bound.names:
+            raise InvalidInput(
+                "idata is the posterior of another formula's coefficients; they must be "
+                f"{', '.join(bound.names)}"
+            )
+        pairs, found = edge_probabilities(self.formula, hidden.nodes, theta.to_numpy(), by)
+        coords = {"chain": theta["chain"], "draw": theta["draw"], "pair": list(pairs)}
+        return xr.DataArray(found, coords, ("chain", "draw", "pair"), "edge_probability")
 
     def log_likelihood(self, release: Releases, theta: Any) -> NDArray[np.float64]:
         """Compute log Pr[outputs | theta] - log Pr[outputs | no ties] by summing the graph out.

@@ -30,6 +30,13 @@ def _nodefactor(values: Any, parameter: Any, i: Any, j: Any) -> Any:
 
 
 @inlined
+def _nodemix(graph: Any, values: Any, i: Any, j: Any) -> Any:
+    """Test for a tie from a node with 1 to one with -1; undirected, between them."""
+    apart = values[i] - values[j]
+    return 1.0 if apart == 2.0 or (apart == -2.0 and graph.inward == 0) else 0.0
+
+
+@inlined
 def _degree(graph: Any, parameter: Any, i: Any, j: Any, present: Any) -> Any:
     total = 0.0
     for node in (i, j):
@@ -110,8 +117,9 @@ def _concurrent(graph: Any, i: Any, j: Any, present: Any) -> Any:
     )
 
 
-EDGES, MUTUAL, NODEMATCH, NODEMATCH_LEVEL, NODEFACTOR, NODECOV, ABSDIFF, EDGECOV = range(8)
-DEGREE, BY_DEGREE, TRIANGLE, GWESP, GWDSP, ISOLATES, CONCURRENT = range(8, 15)
+EDGES, MUTUAL, NODEMATCH, NODEMATCH_LEVEL, NODEMIX = range(5)
+NODEFACTOR, NODECOV, ABSDIFF, EDGECOV = range(5, 9)
+DEGREE, BY_DEGREE, TRIANGLE, GWESP, GWDSP, ISOLATES, CONCURRENT = range(9, 16)
 
 WITHIN_PAIRS = tuple(range(DEGREE))  # EDGES to EDGECOV
 """Those that read no tie, or, mutual, none but the one back: pairs of nodes are independent."""
@@ -137,6 +145,8 @@ def change_of(graph: Any, model: Any, t: Any, i: Any, j: Any, present: Any) -> A
         return _nodefactor(values, parameter, i, j)
     if kind == NODEMATCH_LEVEL:
         return _nodematch_level(values, parameter, i, j)
+    if kind == NODEMIX:
+        return _nodemix(graph, values, i, j)
     if kind == BY_DEGREE:
         return _by_degree(graph, values, i, j, present)
     if kind == DEGREE:

@@ -7,6 +7,7 @@ import arviz as az
 import networkx as nx
 import numpy as np
 import pytest
+from scipy import stats
 
 import bayesdp as bdp
 from bayesdp.networks import Network, statistics
@@ -230,6 +231,77 @@ class TestOtherReleases:
             )
             idata = quickly(bdp.models.ERGMModel("edges", prior=PRIOR), release, draws=300)
             assert sign * float(idata.posterior["theta"].mean()) > 0.5
+
+
+MIXING = "nodemix('g', levels2=True)"
+
+
+@pytest.fixture(scope="module")
+def mixing() -> bdp.Release:
+    network = Network(5, [[0, 1], [2, 3], [1, 4]], False, {"g": list("aabbb")})
+    with bdp.reproducible(3):
+        return bdp.synthesizers.NoisyStatisticsSynthesizer(
+            MIXING, epsilon=1.0, attributes=("g",)
+        ).release(network)
+
+
+@pytest.fixture(scope="module")
+def fitted(mixing):
+    return quickly(bdp.models.ERGMModel(MIXING, prior=PRIOR), mixing, draws=2000, warmup=500)
+
+
+class TestEdgeProbabilities:
+    @pytest.mark.slow
+    def test_of_noisy_counts_they_are_those_of_all_counts(self, mixing, fitted):
+        """Each pair by itself, its count summed out and p on a grid: within 5.5 standard errors.
+
+        There are 1, 6 and 3 dyads; false alarm 4e-8 for each of three means and variances.
+        """
+        model = bdp.models.ERGMModel(MIXING, prior=PRIOR)
+        found = model.edge_probabilities(fitted, mixing, by="g")
+        assert (found.name, found.dims) == ("edge_probability", ("chain", "draw", "pair"))
+        assert found["pair"].to_numpy().tolist() == ["a.a", "a.b", "b.b"]
+        assert mixing.mechanism.scales == (1.0, 1.0, 1.0)  # one tie is in one pair: epsilon 1
+        theta = np.linspace(-16, 16, 4001)
+        p = 1 / (1 + np.exp(-theta))
+        for pair, dyads, seen in zip(found["pair"], (1, 6, 3), mixing.outputs[0], strict=True):
+            counts = np.arange(dyads + 1)
+            law = stats.binom.pmf(counts, dyads, p[:, None]) @ np.exp(-np.abs(seen - counts))
+            weight = law * stats.norm.pdf(theta, 0, 2)
+            mean = np.average(p, weights=weight)
+            drawn = found.sel(pair=pair).to_numpy()
+            for moment, exact in (
+                (drawn, mean),
+                ((drawn - mean) ** 2, np.average((p - mean) ** 2, weights=weight)),
+            ):
+                assert abs(moment.mean() - exact) < 5.5 * float(az.mcse({"x": moment})["x"])
+
+    @pytest.mark.slow
+    def test_what_has_none(self, mixing, fitted, release):
+        def refused(match, formula=MIXING, release=mixing, idata=fitted, by="g", **known):
+            model = bdp.models.ERGMModel(formula, prior=PRIOR, **known)
+            with pytest.raises(bdp.errors.InvalidInput, match=match):
+                model.edge_probabilities(idata, release, by)
+
+        refused("ties depend on each other", "edges + gwesp(0.5)")
+        refused("no attribute 'age'", by="age")
+        refused(
+            "another formula's coefficients; they must be edges, mix.g.a.b", "edges + nodemix('g')"
+        )
+        refused("isn't this model's posterior given this release", release=release)
+        known = {"one": list("aaaaa")}
+        refused("'one' is the same for all nodes", by="one", attributes=known)
+        bounded = bdp.Release.of(
+            bdp.mechanisms.NoisyStatisticsMechanism(
+                "edges", (1.0,), 5, attributes=[("g", tuple("aabbb"))], max_degree=2
+            ),
+            outputs=[(3,)],
+        )
+        other = fitted.copy()
+        other.attrs = {**fitted.attrs, "release": bounded.fingerprint}
+        refused("bound on degrees", release=bounded, idata=other)
+        model = bdp.models.ERGMModel(MIXING, prior=PRIOR, constraint="none")
+        assert model.edge_probabilities(other, bounded, "g").shape == (2, 2000, 3)
 
 
 class TestTheNaiveFit:

@@ -22,6 +22,7 @@ EXACT = [  # one pair of graphs has the largest change of all terms
     "triangle",
     "nodematch('g')",
     "nodematch('g', diff=True)",
+    "nodemix('g')",
     "nodecov('k')",
     "absdiff('k')",
     "edges + triangle",
@@ -157,6 +158,8 @@ def test_scales_share_the_budget_by_weight():
     assert b / a == pytest.approx(16 * 2)
     levels = calibrated(formula="nodematch('g', diff=True)", epsilon=1.0, **nodes(4))
     assert levels.scales == (1.0, 1.0)  # a tie is in one level
+    mixing = calibrated(formula="nodemix('g', levels2=True)", epsilon=1.0, **nodes(4))
+    assert mixing.scales == (1.0, 1.0, 1.0)  # and in one pair of levels
     constant = calibrated(formula="edges + degree(9)", epsilon=1.0, nodes=4)
     assert constant.scales == (1.0, 1.0)  # the second never changes, and costs nothing
     assert constant.guarantee().epsilon == 1

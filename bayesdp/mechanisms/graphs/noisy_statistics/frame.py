@@ -181,7 +181,7 @@ def check_formula(formula: str, public: Sequence[str]) -> tuple[Call, ...]:
             raise InvalidInput(
                 "formula has edgecov, whose dyad attribute would have to be public and to cross "
                 "with the release, a number for every pair of nodes; this isn't offered: write it "
-                "by nodematch, nodecov or absdiff of public node attributes, or leave it out"
+                "by nodemix, nodecov or absdiff of public node attributes, or leave it out"
             )
         if "attribute" not in inspect.signature(TERMS[call.name].build).parameters:
             continue
