@@ -8,6 +8,9 @@ the Kronecker product of its columns' matrices. With two categories the effects 
 So a term's effects, one for each combination of categories, have prior Normal(0, tau^2) each,
 whichever category is listed last. They sum to zero over each of the term's columns; the
 coefficients that are shown are those of all categories except the last, and determine the others.
+
+Effects of the cells themselves have the unit matrix: one for each possible cell, independent, and
+none of them is left out.
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ from bayesdp.mechanisms.counts.cells import Axis, shape_of
 Floats = NDArray[np.float64]
 
 INTERCEPT = "Intercept"
+CELL = "1|cell"
+"""Name of the cells' own effects, as Bambi and lme4 have it."""
 _MOST_NUMBERS = 100_000_000
 
 
@@ -42,7 +47,7 @@ class Design:
         A cell's row gives its log rate, without the intercept, from the coordinates u. Structural
         zeros have no row.
     owners : ndarray of int, shape (coordinates,)
-        Number of each coordinate's term.
+        Number of each coordinate's term; that of the cells' own effects follows the terms'.
     shown : ndarray, shape (coefficients, coordinates)
         Maps the coordinates to the coefficients that are shown.
     labels : tuple of str
@@ -65,8 +70,14 @@ def contrasts(k: int) -> Floats:
     return np.asarray(matrix / np.linalg.norm(matrix, axis=0) * np.sqrt(k / max(k - 1, 1)))
 
 
-def design_of(terms: Sequence[Term], axes: Sequence[Axis], possible: NDArray[np.bool_]) -> Design:
-    """Build the design of these terms over a table's possible cells.
+def design_of(
+    terms: Sequence[Term],
+    axes: Sequence[Axis],
+    possible: NDArray[np.bool_],
+    *,
+    cell_effects: bool = False,
+) -> Design:
+    """Build the design of terms, and of the cells' own effects, over a table's possible cells.
 
     Raises
     ------
@@ -76,12 +87,13 @@ def design_of(terms: Sequence[Term], axes: Sequence[Axis], possible: NDArray[np.
     names = [axis.name for axis in axes]
     bins = np.unravel_index(np.flatnonzero(possible.ravel()), shape_of(axes))
     sizes = [int(np.prod([axes[names.index(c)].size - 1 for c in term])) for term in terms]
+    sizes += [bins[0].size] * cell_effects
     numbers = bins[0].size * sum(sizes)
     if numbers > _MOST_NUMBERS:
         raise InvalidInput(
             f"the formula has {sum(sizes):,} coefficients over {bins[0].size:,} cells, "
             f"{numbers:,} numbers, more than the {_MOST_NUMBERS:,} that a model may hold; leave "
-            "out interactions, or merge categories"
+            "out interactions or cell_effects, or merge categories"
         )
     blocks, shown, labels = [np.zeros((bins[0].size, 0))], [], []
     for term in terms:
@@ -94,8 +106,12 @@ def design_of(terms: Sequence[Term], axes: Sequence[Axis], possible: NDArray[np.
             name_of_term(tuple(f"{c}[{label}]" for c, label in zip(term, levels, strict=True)))
             for levels in itertools.product(*(_labels(axes[k])[:-1] for k in places))
         ]
+    if cell_effects:
+        blocks.append(np.eye(bins[0].size))
+        shown.append(blocks[-1])
+        labels += [f"{CELL}[{label}]" for label in cell_labels(axes, possible)]
     columns = np.concatenate(blocks, axis=1)
-    return Design(tuple(terms), columns, np.repeat(np.arange(len(terms)), sizes),
+    return Design(tuple(terms), columns, np.repeat(np.arange(len(sizes)), sizes),
                   _diagonal(shown), tuple(labels))  # fmt: skip
 
 
@@ -105,13 +121,13 @@ def cell_labels(axes: Sequence[Axis], possible: NDArray[np.bool_]) -> list[str]:
     return [", ".join(each[k][b] for k, b in enumerate(cell)) for cell in np.argwhere(possible)]
 
 
-def not_identified(terms: Sequence[Term], marginals: Sequence[Sequence[str]]) -> list[Term]:
-    """List the terms whose columns aren't together in any marginal.
+def is_identified(columns: Sequence[str], marginals: Sequence[Sequence[str]]) -> bool:
+    """Return True if a marginal has all these columns, those of a term or of the cells.
 
-    Around a table without effects, the marginals' expectations don't depend on such a term to first
-    order, so that its posterior is hardly narrower than its prior.
+    Around a table without effects, the marginals' expectations don't depend on another term to
+    first order, so that its posterior is hardly narrower than its prior.
     """
-    return [term for term in terms if not any(set(term) <= set(part) for part in marginals)]
+    return any(set(columns) <= set(part) for part in marginals)
 
 
 def _labels(axis: Axis) -> list[str]:

@@ -14,11 +14,12 @@ from bayesdp.engines.draws import Draws
 from bayesdp.engines.log_linear.problem import Problem
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.log_linear.design import (
+    CELL,
     INTERCEPT,
     Design,
     cell_labels,
     design_of,
-    not_identified,
+    is_identified,
 )
 from bayesdp.inference.log_linear.formula import Term, name_of_term, terms_of
 from bayesdp.inference.log_linear.release import NoisyTable
@@ -83,10 +84,13 @@ def setting_of_parts(model: Any, parts: Sequence[Part]) -> Setting:
     terms = tuple(t for t in terms if all(sizes_of_axes[name] > 1 for name in t))
     if not terms:
         raise InvalidInput("every column has a single category, so that there is nothing to infer")
-    design = design_of(terms, noisy.axes, noisy.possible)
-    sds = _prior_of(model, terms)
+    cells = model.cell_effects
+    design = design_of(terms, noisy.axes, noisy.possible, cell_effects=cells is not False)
+    names, sds = [*map(name_of_term, terms)], _prior_of(model, terms)
+    if cells is not False:
+        names, sds = [*names, CELL], [*sds, None if cells is True else cells]
     own = [k for k, sd in enumerate(sds) if sd is None]
-    owner = np.array([own.index(k) if k in own else -1 for k in range(len(terms))])
+    owner = np.array([own.index(k) if k in own else -1 for k in range(len(sds))])
     columns, owners = design.columns, owner[design.owners]
     mean = np.zeros(columns.shape[1])
     sd = np.array([sds[k] or 1.0 for k in design.owners])
@@ -99,8 +103,12 @@ def setting_of_parts(model: Any, parts: Sequence[Part]) -> Setting:
         np.full(len(own), float(model.scale)), sizes, noisy.released, noisy.centre,
         noisy.noise, noisy.information,
     )  # fmt: skip
-    unseen = tuple(map(name_of_term, not_identified(terms, noisy.marginals)))
-    return Setting(noisy, design, problem, unseen, tuple(name_of_term(terms[k]) for k in own))
+    unseen = tuple(
+        name
+        for name, within in zip(names, [*terms, tuple(sizes_of_axes)], strict=False)
+        if not is_identified(within, noisy.marginals)
+    )
+    return Setting(noisy, design, problem, unseen, tuple(names[k] for k in own))
 
 
 def sizes_of(model: Any, parts: Sequence[Part]) -> Sequence[tuple[int, float]] | None:

@@ -246,6 +246,67 @@ def test_hierarchical_scales():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("cell_effects", [0.8, True])
+def test_effects_of_cells_beside_a_terms(cell_effects):
+    """Of two cells, the log odds are 2 beta + e_1 - e_2, normal with variance 4 sd^2 + 2 tau^2."""
+    axis = Axis("a", categories=("x", "y"))
+    made = bdp.mechanisms.PerturbedHistogramMechanism(0.8, 2, REPLACE, n=9, axes=(axis,))
+    outputs = [(9, 1)]
+    model = bdp.models.LogLinearModel("a", prior=0.4, scale=1.2, cell_effects=cell_effects)
+    idata = fitted(model, made, outputs, draws=4000)
+    x, w = np.polynomial.legendre.leggauss(40)
+    unknown = (np.abs(1.2 * special.ndtri(0.5 + (x + 1) / 4)), w / w.sum())
+    tau = unknown if cell_effects is True else (np.array([0.8]), np.ones(1))
+    points, weights = product(tau, hermite(0, 1, 40))
+    variance = 4 * 0.4**2 + 2 * points[:, 0] ** 2
+    odds = points[:, 1] * np.sqrt(variance)
+    tables = all_tables(2, total=9)
+    p = np.stack([special.expit(odds), special.expit(-odds)], axis=1)
+    log_law = law_of(made, outputs, tables) - special.gammaln(tables + 1.0).sum(axis=1)
+    weights = weights * np.exp(special.logsumexp(np.log(p) @ tables.T + log_law, axis=1))
+    mean, sd = moments(np.stack([p[:, 0], points[:, 0]], axis=1), weights)
+    close(idata.posterior["probability"][..., 0], mean[0], sd[0])
+    if cell_effects is True:
+        assert idata.posterior["scale"].to_numpy().tolist() == ["1|cell"]
+        close(idata.posterior["tau"][..., 0], mean[1], sd[1])
+    names = ["a[x]", "1|cell[x]", "1|cell[y]"]
+    assert idata.posterior["term"].to_numpy().tolist() == names
+    share = np.array([2 * 0.4**2, 0.0, 0.0]) + points[:, :1] ** 2 * np.array([0, 1, -1])
+    mean, _ = moments(share / variance[:, None] * odds[:, None], weights)
+    for k in range(3):
+        draws = idata.posterior["beta"][..., k].to_numpy()
+        assert abs(draws.mean() - mean[k]) < ERRORS * error(draws), names[k]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["hmc", "gibbs"])
+def test_effects_of_cells_with_poisson_counts(engine):
+    mechanism = bdp.mechanisms.DiscreteLaplaceMechanism(1.5, dimension=2)
+    model = bdp.models.LogLinearModel(
+        "a", prior=0.4, intercept=(1.0, 0.7), cell_effects=0.8, categories={"a": ["x", "y"]}
+    )
+    outputs = [(9, 1)]
+    idata = fitted(model, mechanism, outputs, engine=engine)
+    spread = np.full((2, 2), 0.7**2) + 0.4**2 * np.array([[1, -1], [-1, 1]]) + 0.8**2 * np.eye(2)
+    points, weights = product(hermite(0, 1, 60), hermite(0, 1, 60))
+    eta = 1.0 + points @ np.linalg.cholesky(spread).T
+    one = np.arange(120)
+    for c in range(2):
+        table = np.zeros((120, 2), dtype=np.int64)
+        table[:, c] = one
+        law = law_of(mechanism, outputs, table) - special.gammaln(one + 1.0)
+        log_p = special.logsumexp(eta[:, c, None] * one + law, axis=1) - np.exp(eta[:, c])
+        weights = weights * np.exp(log_p - log_p.max())
+    mean, sd = moments(special.softmax(eta, axis=1), weights)
+    close(idata.posterior["probability"][..., 0], mean[0], sd[0])
+    cross = np.stack([np.full(2, 0.7**2), *(0.8**2 * np.eye(2))])  # of Intercept, e_1, e_2 and eta
+    mean, _ = moments((eta - 1.0) @ np.linalg.solve(spread, cross.T), weights)
+    for k, expected in zip((0, 2, 3), mean + np.array([1.0, 0, 0]), strict=True):
+        draws = idata.posterior["beta"][..., k].to_numpy()
+        assert abs(draws.mean() - expected) < ERRORS * error(draws), k
+
+
+@pytest.mark.slow
 def test_bounded_gaussian_noise_with_n_known_to_the_analyst():
     mechanism = bdp.mechanisms.DiscreteGaussianMechanism(1.5, 1.0, dimension=4, bounds=(0, 4),
                                               bounding="truncated")  # fmt: skip

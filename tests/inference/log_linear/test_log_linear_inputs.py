@@ -210,6 +210,8 @@ def test_what_a_model_does_not_take(release, options, message):
         ({"prior": np.inf}, "prior is inf"),
         ({"prior": {"a": -1}}, r"prior\['a'\] is -1"),
         ({"scale": np.nan}, "scale is nan"),
+        ({"cell_effects": 0.0}, "cell_effects is 0.0; it must be positive and finite"),
+        ({"cell_effects": "yes"}, "cell_effects is 'yes'"),
         ({"intercept": (0.0, np.inf)}, r"intercept\[1\] is inf"),
         ({"intercept": 3}, "intercept is 3"),
         ({"n": 0}, "n is 0"),
