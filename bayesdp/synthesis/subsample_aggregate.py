@@ -162,8 +162,9 @@ class SubsampleAggregateSynthesizer(RecordSynthesizer):
     Notes
     -----
     The promise is proved in `bayesdp.synthesis.subsample_aggregate`: where a record is replaced,
-    added or removed, for an estimator that is a function of its block alone. The release says
-    n = k: its records are the blocks, and the number of records isn't in it. An estimator is code,
+    added or removed, for an estimator that is a function of its block alone. The release states the
+    first, and so needs a ledger under replace-one; it says n = k, as its records are the blocks,
+    and the number of confidential ones isn't in it. An estimator is code,
     and isn't in it either; its name is, in the variable's, as "block_median". No error has the text
     of an estimator's error, as that may show records.
 
