@@ -22,9 +22,9 @@ With blocks of equal sizes one record more would make another block the longer o
 second record into it: two blocks would change.
 
 This needs an estimator that can't tell anything else about the other records. So a block holds
-copies, in an array or a frame with an index of its own, numbers as floats, whatever types the other
-blocks' values have. An estimator that keeps or writes anything, or whose running time is seen, is
-beyond this proof.
+copies, in an array or a frame with an index of its own, and a column there has the type of these
+values alone: floats where they are numbers or missing, whatever is in other blocks. An estimator
+that keeps or writes anything, or whose running time is seen, is beyond this proof.
 
 What the mechanism is, and why
 ------------------------------
@@ -45,6 +45,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,10 +112,14 @@ class HeldRecords(NamedTuple):
         return len(self.records)
 
     def at(self, places: Any) -> Any:
-        """Copy some records, with an index that says nothing of the others."""
-        if hasattr(self.records, "iloc"):
-            return self.records.iloc[places].reset_index(drop=True)
-        return self.records[places]
+        """Copy some records, with an index and types that say nothing of the others."""
+        if not hasattr(self.records, "iloc"):
+            return _plain(self.records[places])
+        block = self.records.iloc[places].reset_index(drop=True)
+        for k, kind in enumerate(block.dtypes):
+            if kind.kind == "O":
+                block.isetitem(k, _plain(block.iloc[:, k].to_numpy()))
+        return block
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,9 +137,9 @@ class SubsampleAggregateSynthesizer(RecordSynthesizer):
         The function of a block's records that returns one number, or the name of one of a column.
         Names are "mean", "median", ``{"quantile": 0.9}`` and ``{"trimmed_mean": 0.1}``, with the
         share that is left out at each end. A function gets some of the rows of an array or a
-        DataFrame: columns of
-        numbers and of truth values as floats, others as Python objects. It must depend on these
-        rows alone, and keep and write nothing.
+        DataFrame, a column's numbers and truth values as floats where the block has nothing else
+        there, and other values as Python objects. It must depend on these rows alone, and keep and
+        write nothing.
     bounds : tuple of two floats
         (low, high) of the estimates, chosen without the data; those beyond count as the nearest.
         A block without records, or where the estimator raises an error or returns no number, counts
@@ -329,5 +334,17 @@ class SubsampleAggregateSynthesizer(RecordSynthesizer):
 
 
 def _plain_kind(kind: Any) -> type[Any]:
-    """The type of a column in a block: floats, or objects, whatever the other blocks hold."""
+    """The type that a column is held in: floats, or objects."""
     return float if getattr(kind, "kind", "O") in "biuf" else object
+
+
+def _plain(values: NDArray[Any]) -> NDArray[Any]:
+    """Return objects as floats where each is a number or missing, and other values as they are."""
+    import pandas as pd
+
+    if values.dtype.kind != "O":
+        return values
+    missing = pd.isna(values)
+    if not all(isinstance(each, Real | np.bool_) for each in values[~missing].tolist()):
+        return values
+    return np.where(missing, math.nan, values).astype(np.float64)

@@ -75,6 +75,20 @@ def test_a_block_shows_nothing_of_the_others():
     assert held.records["x"].tolist() == table["x"].tolist()
 
 
+@pytest.mark.parametrize("odd", ["text", None, 2.5, pd.Timestamp("2026-01-01")])
+def test_a_record_of_another_type_changes_its_own_block_alone(odd):
+    """Though it changes the type of its whole column."""
+    made = Synthesizer(lambda block: float(block.dtype == float), (0, 1), blocks=12)
+    framed = Synthesizer(lambda block: float(block["x"].dtype == float), (0, 1), blocks=12)
+    values = [*range(40)]
+    for changed in (False, True):
+        given = [*values[:-1], odd] if changed else values
+        array = np.array(given, dtype=object) if changed else np.array(given)
+        frame = pd.DataFrame({"x": given, "flag": [True, None] * 20})
+        assert np.sum(estimates(made, array) == 0) <= changed
+        assert np.sum(estimates(framed, frame) == 0) <= changed
+
+
 def test_what_fails_counts_as_the_middle_and_is_not_shown(capfd):
     def fails(block):
         if 3.0 in block:
