@@ -36,6 +36,9 @@ from .synthesis.pseudo_posterior import PseudoPosterior as PseudoPosterior
 from .synthesis.quantiles import QuantileSynthesizer as QuantileSynthesizer
 from .synthesis.select_family import select_family as select_family
 from .synthesis.sequential_modips import SequentialModipsSynthesizer as SequentialModipsSynthesizer
+from .synthesis.subsample_aggregate import (
+    SubsampleAggregateSynthesizer as SubsampleAggregateSynthesizer,
+)
 from .synthesis.truncated_statistics import (
     TruncatedStatisticsSynthesizer as TruncatedStatisticsSynthesizer,
 )

@@ -33,6 +33,7 @@ SYNTHESIZERS = Registry(
         "posterior": "posterior:PosteriorSynthesizer",
         "quantile": "quantiles:QuantileSynthesizer",
         "sequential_modips": "sequential_modips:SequentialModipsSynthesizer",
+        "subsample_aggregate": "subsample_aggregate:SubsampleAggregateSynthesizer",
         "table": "noisy_table:TableSynthesizer",
         "truncated_statistics": "truncated_statistics:TruncatedStatisticsSynthesizer",
         "weighted_counts": "weighted_counts:WeightedCountsSynthesizer",

@@ -137,6 +137,9 @@ def _spread(
 @truth.register
 def _quantiles(model: QuantileModel, data: Any, by: Any, release: Any, posterior: Any) -> Numbers:
     groups = [np.asarray(each, np.float64) for each in _groups(data, by, release)]
+    sizes = [part.mechanism.n for part in release.parts]
+    if any(n not in (None, len(each)) for n, each in zip(sizes, groups, strict=True)):
+        return {}  # the quantiles are of estimates on blocks of the records
     found = {"quantile": _by_group([np.quantile(each, model.quantiles) for each in groups])}
     if model.population == "lognormal":
         if any(np.any(each <= 0) for each in groups):

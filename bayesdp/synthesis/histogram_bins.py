@@ -33,6 +33,14 @@ def check_bounds(bounds: Any) -> tuple[bool, list[tuple[float, float]]]:
     return table, [_check_pair(pair) for pair in (given if table else [given])]
 
 
+def check_one_pair(name: str, bounds: Any) -> tuple[float, float]:
+    """Return the bounds of a single column, or raise InvalidInput."""
+    table, pairs = check_bounds(bounds)
+    if table:
+        raise InvalidInput(f"{name} is {quoted(bounds)}; it must be one pair, (low, high)")
+    return pairs[0]
+
+
 def check_categories(categories: Any) -> None:
     """Raise InvalidInput unless each column's labels are given by its name, or none are."""
     if categories is not None and not isinstance(categories, Mapping):

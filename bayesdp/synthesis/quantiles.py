@@ -24,15 +24,8 @@ from bayesdp.privacy.composition import shared
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.synthesis.base import RecordSynthesizer
-from bayesdp.synthesis.histogram_bins import check_bounds, columns_of, make_axes
+from bayesdp.synthesis.histogram_bins import check_one_pair, columns_of, make_axes
 from bayesdp.synthesis.parameters import by_value
-
-
-def _check_bounds(name: str, bounds: Any) -> tuple[float, float]:
-    table, pairs = check_bounds(bounds)
-    if table:
-        raise InvalidInput(f"{name} is {quoted(bounds)}; it must be one pair, (low, high)")
-    return pairs[0]
 
 
 class CountsByCell(NamedTuple):
@@ -98,7 +91,7 @@ class QuantileSynthesizer(RecordSynthesizer):
     """
 
     epsilon: float = declared(by_value(check_epsilon))
-    bounds: tuple[float, float] = declared(_check_bounds)
+    bounds: tuple[float, float] = declared(check_one_pair)
     bins: Any = 100
     probabilities: Sequence[float] = declared(check_probabilities, default=(0.25, 0.5, 0.75))
     copies: int = declared(check_at_least_one, default=1)

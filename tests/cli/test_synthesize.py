@@ -147,6 +147,12 @@ CASES: dict[str, tuple[str, Callable[[], bdp.Release]]] = {
         f"{TABLE} --column age --bounds 18,90 --bins 24 --epsilon 2",
         lambda: S.QuantileSynthesizer(2.0, (18, 90), 24).release(PEOPLE["age"]),
     ),
+    "subsample_aggregate": (
+        f"{TABLE} --column age --estimator '{{trimmed_mean = 0.1}}' --bounds 18,90 --blocks 4",
+        lambda: S.SubsampleAggregateSynthesizer(
+            {"trimmed_mean": 0.1}, (18, 90), blocks=4
+        ).release(PEOPLE["age"]),
+    ),
     "weighted_counts": (
         f"{TABLE} --by area --groups a,b,c,d --epsilon 2 --max-weight 90 --weights age "
         "--categories '{sex = [\"f\", \"m\"], smokes = [0, 1]}'",

@@ -282,6 +282,7 @@ def _synthesizers(call: Any) -> None:
         unit={"person": "home", "most": 3},
     )  # fmt: skip
     call(bdp.synthesizers.QuantileSynthesizer, 2.0, (0, 9), 3, (0.25, 0.5), 3)
+    call(bdp.synthesizers.SubsampleAggregateSynthesizer, "mean", (0, 9), 2.0, 3, 5, (0.5,), 3)
     call(made.release, ONES)
     call(made.guarantee, 100)
     made = call(bdp.synthesizers.CensoredBetaSynthesizer, 2.0, copies=3, center=0.0, grid=(12, 12))

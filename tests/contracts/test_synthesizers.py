@@ -125,6 +125,10 @@ CASES: dict[str, tuple[Callable[[], Any], tuple[Any, ...], dict[str, Any]]] = {
         ),
         (PEOPLE,), {},
     ),
+    "SubsampleAggregateSynthesizer": (
+        lambda: S.SubsampleAggregateSynthesizer("median", (0, 1), 2.0, 3, 5),
+        (PEOPLE["x"],), {"by": GROUPS},
+    ),
     "TruncatedStatisticsSynthesizer": (
         lambda: S.TruncatedStatisticsSynthesizer("edges", 2.0, 3), (GRAPH,), {}
     ),

@@ -111,6 +111,15 @@ def quantile(r: Records) -> None:
     bdp.synthesizers.QuantileSynthesizer(2.0, (300, 900)).release(r.real)
 
 
+def subsample_aggregate(r: Records) -> None:
+    def fails(block: Any) -> float:
+        if block[0] < 600:
+            raise ValueError(f"no estimate of {block.tolist()}")
+        return float(block.mean())
+
+    bdp.synthesizers.SubsampleAggregateSynthesizer(fails, (300, 900), blocks=8).release(r.real)
+
+
 def weighted_counts(r: Records) -> None:
     table = r.table.assign(weight=r.covariate)
     bdp.synthesizers.WeightedCountsSynthesizer({"sex": ["f", "m"]}, 90.0).release(table)
@@ -340,6 +349,7 @@ CASES: dict[str, Callable[[Records], None]] = {
     "PublicRegressionWeights": public_weights,
     "Schema": schema,
     "SequentialModipsSynthesizer": sequential_modips,
+    "SubsampleAggregateSynthesizer": subsample_aggregate,
     "TruncatedStatisticsSynthesizer": of_graph(
         lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer(
             "edges + isolates", epsilon=1.0, max_degree=8
