@@ -2,6 +2,7 @@
 
 from .evaluation.anonymity import anonymity as anonymity
 from .evaluation.attribute_risk import attribute_risk as attribute_risk
+from .evaluation.cell_risk import cell_risk as cell_risk
 from .evaluation.closest_records import closest_records as closest_records
 from .evaluation.combining import combine as combine
 from .evaluation.combining import combine_all as combine_all

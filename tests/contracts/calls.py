@@ -650,6 +650,7 @@ def _tables(call: Any) -> None:
 
 def _evaluation(call: Any) -> None:
     other = TABLE * 0.9
+    call(bdp.evaluate.cell_risk, LABELLED, LABELLED, columns=["sex", "dose"])
     call(bdp.evaluate.anonymity, LABELLED, quasi_identifiers=["sex"], sensitive=["dose"])
     call(bdp.evaluate.closest_records, TABLE, other, TABLE + 0.1, relabellings=3, seed=1)
     guesses = np.log([[[0.1, 0.9]], [[0.3, 0.7]]])
