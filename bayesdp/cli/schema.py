@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="What each column of a table may hold, in a file.", no_args_is_help=True)
 
-_ARROW = {"text": "string", "date": "string", "boolean": "bool"}
-"""Types that a CSV file's columns are read as; numbers are read as floats."""
-
 
 @app.command()
 def template(
@@ -129,9 +126,7 @@ def _faults(schema: Schema, data: Path) -> Iterator[str]:
     if absent:
         return
     whole = schema.with_cuts({name: [] for name in private_bins(schema.columns)})
-    types = dict.fromkeys(ids, "string") | {
-        name: _ARROW.get(column.takes[0], "double") for name, column in whole.columns.items()
-    }
+    types = dict.fromkeys(ids, "string") | whole.types
     if batches_of(data) is None:
         texts = [name for name, kind in types.items() if kind == "string"]
         yield from _faults_of(whole, read_table(data, list(types), text=texts), ids).values()

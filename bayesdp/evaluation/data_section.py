@@ -12,7 +12,7 @@ from bayesdp.synthesis.base import Synthesizer
 from bayesdp.synthesis.network_tables import NETWORKX, read_network
 from bayesdp.synthesis.scan import scan
 from bayesdp.synthesis.tables import answers, check_values, group_labels, read_table, repeated
-from bayesdp.table_files import STANDARD_INPUT, is_table
+from bayesdp.table_files import STANDARD_INPUT, batches_of, is_table
 
 _WAYS = {
     "records": "records: give column, or several columns",
@@ -100,14 +100,14 @@ class DataSection(BaseModel):
         raise InvalidInput(f"synthesizer is {quoted(name)}, which takes {way}")
 
     def scanned(self, folder: Path, synthesizer: Any) -> tuple[Any, Any]:
-        """Read the data as `read` does, but a Parquet file for a whole table in batches.
+        """Read the data as `read` does, but a file of text or Parquet for a whole table in batches.
 
         It may be larger than memory, and its types don't depend on the records.
         """
         source, columns = _located(self.source, folder), self.columns
         batched = type(synthesizer).batched and not (self.by or self.counts)
-        is_file = Path(source).suffix.lower() == ".parquet" and Path(source).is_file()
-        if batched and is_file and columns is not None:
+        by_batches = batches_of(Path(source)) is not None and Path(source).is_file()
+        if batched and by_batches and columns is not None:
             return scan(source, columns), None
         return self.read(folder, synthesizer)
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _KEYS = ("unit", "columns", "zeros")
+_ARROW = {"text": "string", "date": "string", "boolean": "bool"}
+"""Arrow types of columns by what they take; numbers are read as floats."""
 
 
 @dataclass(frozen=True)
@@ -210,6 +212,11 @@ class Schema:
         return tuple(
             Axis(name, categories=tuple(range(cells))) for name, cells in self.cells.items()
         )
+
+    @property
+    def types(self) -> dict[str, str]:
+        """Arrow types that a text file's columns are read as, whatever their values: for `scan`."""
+        return {name: _ARROW.get(col.takes[0], "double") for name, col in self.columns.items()}
 
     def coded(self, frame: Any) -> pd.DataFrame:
         """Return the records' codes, each of which depends on that record alone.

@@ -37,7 +37,6 @@ from bayesdp.synthesis.marginal_choice import candidates, chosen_marginals, devi
 from bayesdp.synthesis.parameters import by_value
 from bayesdp.synthesis.publish import pay_then_draw
 from bayesdp.synthesis.scan import Scan
-from bayesdp.synthesis.tally import typed
 from bayesdp.synthesis.workload import Marginals, check_cells, marginals_of, size_of
 
 
@@ -497,12 +496,12 @@ class TableSynthesizer(RecordSynthesizer):
 
     def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Counted]:
         """Count all records, those of a person up to the limit."""
-        if self.written:
+        scanned = isinstance(data, Scan)
+        if scanned:
+            data = data.typed(dict.fromkeys(self.written, "string") | self._schema.types)
+        if self.written:  # in order, as of each person the first records count
             self.check_by(data, by)
-            if isinstance(data, Scan):  # in order, as of each person the first records count
-                types = dict.fromkeys(self.written, "string")
-                data = iter(typed(data.typed(types), self.axes))
-            data = self._schema.limited(data)
+            data = self._schema.limited(iter(data) if scanned else data)
         return super().tallies(data, by, name)
 
     def tally(self, records: Any) -> Counted:

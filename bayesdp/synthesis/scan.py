@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -16,13 +17,15 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.headers import head_of, separator_of
-from bayesdp.table_files import batches_of
+from bayesdp.table_files import batches_of, names_in
 
 if TYPE_CHECKING:
     import pandas as pd
 
 T = TypeVar("T")
 _TOGETHER = 16  # partial sums that one task of Dask adds up
+_COLUMN = re.compile(r"In CSV column #(\d+)")
+_PANDAS_MISSING = ("None", "<NA>")  # beside what Arrow takes for missing in a text
 
 
 def scan(
@@ -231,7 +234,10 @@ class Scan:
                 types = {name: pa.type_for_alias(t) for name, t in (self.types or {}).items()}
             except ValueError as error:
                 raise InvalidInput(f"types is {quoted(self.types)}: {error}") from None
-            options = pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=True)
+            missing = [*pyarrow.csv.ConvertOptions().null_values, *_PANDAS_MISSING]
+            options = pyarrow.csv.ConvertOptions(
+                column_types=types, strings_can_be_null=True, null_values=missing
+            )
             between = separator_of(files[0], head_of(Path(files[0])))
             parsing = pyarrow.csv.ParseOptions(delimiter=between)
             form = pyarrow.dataset.CsvFileFormat(parsing, convert_options=options)
@@ -286,12 +292,27 @@ def _read(step: Callable[[], Any], source: Any) -> Any:
 
     try:
         return step()
-    except (pa.ArrowException, OSError, UnicodeDecodeError):
-        name = f"{quoted(Path(source))} " if isinstance(source, str | Path) else "the source "
-        raise InvalidInput(
-            f"{name}can't be read as a table: a file is damaged, or a column's type changes; give "
-            "types, as {'postcode': 'string'}"
-        ) from None
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise _unread(source, _COLUMN.search(str(error))) from None
+
+
+def _unread(source: Any, column: re.Match[str] | None) -> InvalidInput:
+    """Say that a source can't be read, and which column of a single file of text, if one."""
+    if not isinstance(source, str | Path):
+        name = "the source"
+    else:
+        name = quoted(Path(source))
+        if column is not None and Path(source).is_file():
+            read = quoted(names_in(source)[int(column[1])])
+            return InvalidInput(
+                f"{name} can't be read as a table: column {read} has values of another type than "
+                "it is read as; correct them by a public rule, or give types, as "
+                "{'postcode': 'string'}"
+            )
+    return InvalidInput(
+        f"{name} can't be read as a table: a file is damaged, or a column's type changes; give "
+        "types, as {'postcode': 'string'}"
+    )
 
 
 @contextmanager

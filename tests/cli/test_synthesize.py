@@ -211,23 +211,74 @@ def test_a_release_is_that_of_python(bayesdp, name):
         assert bdp.Release.load("r") == made()
 
 
-def test_a_table_of_parquet_is_counted_in_batches(bayesdp, tmp_path, monkeypatch):
-    """It is never held as a frame, and is released as one is."""
+@pytest.mark.parametrize("kind", ["csv", "tsv", "parquet"])
+def test_a_table_in_batches_is_never_held(bayesdp, tmp_path, monkeypatch, kind):
+    """It is released as a frame is; of kinds that Arrow doesn't read, the whole is read."""
     line, python = CASES["table"]
-    PEOPLE.to_parquet(tmp_path / "people.parquet")
+    PEOPLE.to_parquet("people.parquet")
+    PEOPLE.to_csv("people.tsv", sep="\t", index=False)
+    PEOPLE.to_excel("people.xlsx", index=False)
 
     def refused(*args: Any, **options: Any) -> None:
         raise AssertionError
 
     monkeypatch.setattr("bayesdp.synthesis.tables.frame_in", refused)
     with bdp.reproducible(3):
-        status, _, err = bayesdp(f"synthesize {line.replace('.csv', '.parquet')} --out there")
+        status, _, err = bayesdp(f"synthesize {line.replace('csv', kind)} --out there")
         made = bdp.Release.load(tmp_path / "there")
     assert status == 0, err
     with bdp.reproducible(3):
         assert made.outputs == python().outputs
     with pytest.raises(AssertionError):
-        bayesdp(f"synthesize {line} --out here")
+        bayesdp(f"synthesize {line.replace('csv', 'xlsx')} --out here")
+
+
+CODEBOOK = """
+[columns]
+sex = { type = "category", labels = ["f", "m"], missing = true }
+rank = { type = "category", labels = [1, 2] }
+age = { type = "integer", bounds = [0, 100], bins = 5, missing = true }
+score = { type = "real", bounds = [0, 5], bins = 5, missing = true }
+ok = { type = "boolean" }
+day = { type = "date", bounds = [2020-01-01, 2020-12-31], bins = 6, missing = true }
+"""
+LINES = """\ufeffsex;rank;age;score;ok;day
+f;1;31;1.5;true;2020-01-05
+m;2.0;;2;false;2020-02-05
+None;1;44;;True;2020-01-09
+
+"f";2;45.0;3.25;False;
+"""
+
+
+def test_a_text_is_read_by_the_schema_in_batches_as_whole(bayesdp, monkeypatch):
+    """Byte order mark, semicolons, quotes, missing values and whole numbers as 2.0 among it."""
+    Path("survey.toml").write_text(CODEBOOK)
+    Path("survey.csv").write_text(LINES)
+    made = []
+    for _ in range(2):
+        with bdp.reproducible(3):
+            status, _, err = bayesdp(
+                "synthesize survey.csv --schema survey.toml --epsilon 1 --out r --force"
+            )
+        assert status == 0, err
+        made.append(bdp.Release.load("r").outputs)
+        monkeypatch.setattr(bdp.TableSynthesizer, "batched", False)
+    assert made[0] == made[1]
+
+
+def test_a_column_that_is_not_what_the_schema_says_is_named(bayesdp):
+    """And its values aren't; it may be far from the first that are read."""
+    Path("survey.toml").write_text(CODEBOOK)
+    first, row, *_ = LINES.splitlines()
+    Path("survey.csv").write_text("\n".join([first, *[row] * 100_000, row.replace("1.5", "1x5")]))
+    line = "synthesize survey.csv --schema survey.toml --epsilon 1 --out r"
+    status, _, err = bayesdp(line)
+    assert status == 2
+    assert "column 'score' has values of another type" in " ".join(err.split())
+    assert "1x5" not in err
+    Path("survey.csv").write_text("\n".join([first, row, row.replace("f;", "x;")]))
+    assert "column 'sex'" in bayesdp(line)[2]
 
 
 @pytest.mark.parametrize("name", SYNTHESIZERS)
