@@ -70,10 +70,11 @@ def imputed(
     gone = [name for name in names if not _may_not_apply(schema, name)]
     made = _without_missing(schema, gone)
     pools = json.loads(posterior.attrs.get("pools", "{}"))
+    before = json.loads(posterior.attrs.get("imputed", "[]"))
     attrs = {
         "schema": text_of(made.unit, made.columns, made.zeros),
         "pools": json.dumps(pools | {k: _firsts(made, k, pools[k]) for k in gone if k in pools}),
-        "imputed": json.dumps([*json.loads(posterior.attrs.get("imputed", "[]")), *names]),
+        "imputed": json.dumps([*dict.fromkeys([*before, *names])]),
         "assumed": ASSUMED,
     }
     group = posterior.posterior if "posterior" in posterior.groups() else None
