@@ -6,10 +6,10 @@ Complete records are a latent class model's, with parameters collapsed:
     column j of the records of class k ~ Dirichlet-multinomial(b_j, ..., b_j), all independent,
 
 restricted to records that no rule excludes (Vermunt, Van Ginkel, Van der Ark and Sijtsma 2008; Si
-and Reiter 2013). That a value is missing says nothing of the record's class, as whatever law missing
-values have given those that are there cancels (Rubin 1976): if it did, as where missing is one more
-level, classes of missing values alone would have the prior's. So a record's class, given all others,
-has the weight
+and Reiter 2013). That a value is missing says nothing of the record's class: the law of what is
+missing, given what is there, cancels (Rubin 1976). If it said something, as where missing is one
+more level, the values in classes of missing ones alone would be the prior's. So a record's class,
+given all others, has the weight
 
     (size_k + a) prod over observed columns j of (count_jk(x_j) + b_j) / (total_jk + L_j b_j),
 
