@@ -20,6 +20,7 @@ from bayesdp.cli import (
     estimate,
     explore,
     fit,
+    impute,
     init,
     inspect,
     ledger,
@@ -52,6 +53,7 @@ app.command()(plan.plan)
 app.command()(study.study)
 app.command()(inspect.inspect)
 app.command()(estimate.estimate)
+app.command()(impute.impute)
 app.command()(poststratify.poststratify)
 app.command()(report.report)
 app.command()(explore.explore)

@@ -398,7 +398,7 @@ def layout_of(problem: Problem) -> Layout:
         touching=_whole([r for each in touching for r, _ in each]),
         leaps=_whole([stride for each in touching for _, stride in each]),
         wholes=_whole([keys.index((m, one.columns)) for m, one in enumerate(problem.noisy)]),
-        **_rules_of(problem, starts),
+        **rules_of(problem.rules, starts),
     )
 
 
@@ -416,8 +416,9 @@ def _ends(sizes: Sequence[int]) -> Integers:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def _rules_of(problem: Problem, starts: Integers) -> dict[str, Any]:
-    d, rules = len(problem.levels), problem.rules
+def rules_of(rules: Sequence[dict[int, NDArray[np.bool_]]], starts: Integers) -> dict[str, Any]:
+    """Lay out which levels exclude a record, by each column's first place among all levels."""
+    d = starts.size - 1
     named = np.full((len(rules), max([len(rule) for rule in rules], default=1)), -1)
     barred = np.zeros((len(rules), int(starts[-1])), dtype=bool)
     for q, rule in enumerate(rules):

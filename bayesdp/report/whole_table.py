@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bayesdp.engines.convergence import Sampling
 from bayesdp.engines.latent_records import ABSENT, Problem
 from bayesdp.engines.mixture import check_level
+from bayesdp.errors import InvalidInput
 from bayesdp.inference.table.model import TableModel
 from bayesdp.inference.table.posterior import TablePosterior
 from bayesdp.inference.verdict import NO_PROBLEM
@@ -234,6 +235,12 @@ def summarize_table(
         out of range.
     """
     level = check_level(level)
+    if "imputed" in getattr(idata, "attrs", {}):
+        raise InvalidInput(
+            "idata is a posterior whose missing values are imputed; a report shows what was "
+            "released, missing values included: give what fit returned, and ask an imputed "
+            "posterior itself"
+        )
     check_fit(idata, release)
     posterior = TablePosterior.of(idata).pooled
     references = check_references(reference, posterior.posterior)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.inference.table.estimates import Estimates
+from bayesdp.inference.verdict import NO_PROBLEM
+from bayesdp.warned import warn_about
 
 _APART, _FEW = 1.1, 5
 """R-hat that tells chains apart, but for chance, and the fewest draws of a chain to tell by."""
@@ -95,3 +98,22 @@ def doubts_of_coefficients(estimates: Estimates, odd: int) -> Iterator[str]:
             "one outcome alone. Their large coefficients are kept, so that an interval may have no "
             "end: merge such labels, or leave them out"
         )
+
+
+def doubted(fit: Any) -> Any:
+    """Return what `TableModel.fit` returns, with doubts of columns' spreads in its verdict.
+
+    Warns
+    -----
+    UserWarning
+        Of each. The fit's regressions don't repeat it; those of a fit that was saved and loaded do.
+    """
+    doubts = list(fit._doubts_of_spreads(list(fit.schema.columns)))
+    for doubt in doubts:
+        warn_about(doubt, "spread", stacklevel=4)
+    found = fit.attrs["verdict"]
+    if doubts:
+        before = [] if found.startswith(NO_PROBLEM) else [found]
+        fit.attrs["verdict"] = "; ".join([*before, *doubts])
+    fit._told = frozenset(doubts)
+    return fit

@@ -38,6 +38,7 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Option, Run
 from bayesdp.inference.readers import instead
 from bayesdp.inference.several import Releases, releases_of
+from bayesdp.inference.table.doubts import doubted
 from bayesdp.inference.table.estimates import cell_name
 from bayesdp.inference.table.released import RELEASED, stored
 from bayesdp.release import Part
@@ -255,7 +256,7 @@ class TableModel(Model):
 
     def result(self, run: Run, drawn: Draws, noises: Any = ()) -> TablePosterior:
         """Make a TablePosterior of the draws, with a verdict on them."""
-        from bayesdp.inference.table.posterior import TablePosterior, doubted
+        from bayesdp.inference.table.posterior import TablePosterior
 
         idata = super().result(run, drawn, noises)
         for name in _STATISTICS:
@@ -263,7 +264,8 @@ class TableModel(Model):
         idata.posterior = idata.posterior.drop_vars([*_STATISTICS, "cell", "concentrated"])
         names = list(self.schema_of(run.release).columns)
         idata.add_groups({RELEASED: stored(run.read.noisy, run.read.n, names)})
-        return doubted(TablePosterior.of(idata, drawn.posterior[RECORDS]))
+        made: TablePosterior = doubted(TablePosterior.of(idata, drawn.posterior[RECORDS]))
+        return made
 
     def schema_of(self, release: Releases) -> Any:
         """The schema of a release."""

@@ -1,14 +1,16 @@
-"""Numbers that a function of a table returns, and their names."""
+"""Numbers of latent tables: those that a function of one returns, and counts of cells."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.table.margins import Margin, population_weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,6 +63,45 @@ def aligned(found: pd.Series[Any], names: Any) -> NDArray[np.float64]:
             )
         found = found.reindex(names)
     return found.to_numpy()
+
+
+def counts_of(
+    tables: Sequence[NDArray[np.uint16]],
+    places: Sequence[int],
+    sizes: tuple[int, ...],
+    margins: Sequence[Margin],
+    rng: np.random.Generator,
+    *,
+    sampled: bool,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Count each latent table's records in the cells of some columns, and the first one's naively.
+
+    Parameters
+    ----------
+    tables : sequence of ndarray of uint16, shape (records, columns)
+    places : sequence of int
+        The columns.
+    sizes : tuple of int
+        Their numbers of cells.
+    margins : sequence of Margin
+    rng : numpy Generator
+    sampled : bool
+        Whether they are shares in draws of the population, in which margins are known.
+    """
+
+    def counted(table: NDArray[Any], weights: Any = None) -> NDArray[np.float64]:
+        cells = np.ravel_multi_index([table[:, k].astype(np.int64) for k in places], sizes)
+        return np.bincount(cells, weights, math.prod(sizes)).astype(np.float64)
+
+    def weighed(table: NDArray[Any]) -> NDArray[np.float64]:
+        return counted(table, population_weights(margins, table, rng)[0])
+
+    if sampled and margins:
+        right, naive = ([*map(weighed, each)] for each in (tables, [tables[0]] * len(tables)))
+        return np.stack(right), np.stack(naive)
+    counts = np.stack([counted(table) for table in tables])
+    same = np.repeat(counts[:1], len(counts), axis=0)
+    return (resampled(counts, rng), resampled(same, rng)) if sampled else (counts, same)
 
 
 def resampled(counts: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:

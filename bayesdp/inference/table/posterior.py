@@ -24,22 +24,21 @@ from bayesdp.inference.table.doubts import (
     doubts_of_coefficients,
     doubts_of_unmeasured,
 )
-from bayesdp.inference.table.estimates import Estimates, cell_name, check_target
+from bayesdp.inference.table.estimates import Estimates, check_target
+from bayesdp.inference.table.imputation import imputed
 from bayesdp.inference.table.margins import (
     Margin,
     margins_in,
     margins_of,
-    population_weights,
     records_of_population,
     written,
 )
 from bayesdp.inference.table.moments import estimates_by_moments
-from bayesdp.inference.table.numbers import aligned, numbers_of, resampled
+from bayesdp.inference.table.numbers import aligned, counts_of, numbers_of
+from bayesdp.inference.table.pooling import by_pools
 from bayesdp.inference.table.regression import FAMILIES, coefficients, prepared
 from bayesdp.inference.table.released import RELEASED
 from bayesdp.inference.table.spread import doubts_of_spreads
-from bayesdp.inference.verdict import NO_PROBLEM
-from bayesdp.schema.files import text_of
 from bayesdp.schema.formulas import columns_of
 from bayesdp.schema.schema import Schema
 from bayesdp.warned import warn_about
@@ -130,29 +129,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
 
         The columns are in the same intervals as where they were counted with others.
         """
-        if not (pools := self._pools):
-            return self
-        schema = self.schema.pooled(pools)
-        records = self[_GROUP]["records"].to_numpy().copy()
-        share = self.posterior["share"]
-        ends = np.cumsum([0, *self.schema.cells.values()])
-        parts = []
-        for k, (name, cells) in enumerate(self.schema.cells.items()):
-            own, firsts = share[..., ends[k] : ends[k + 1]], pools.get(name, range(cells))
-            parts.append(np.add.reduceat(own.to_numpy(), firsts, axis=-1))
-            there = records[..., k] != ABSENT
-            runs = np.searchsorted(firsts, records[..., k], side="right") - 1
-            records[..., k] = np.where(there, runs, ABSENT)
-        labels = [
-            cell_name(name, one) for name, each in schema.columns.items() for one in each.names
-        ]
-        made = {"share": ((*share.dims[:2], "level"), np.concatenate(parts, axis=-1))}
-        posterior = self.posterior.drop_vars(["share", "level"]).assign(made)
-        groups = {name: self[name] for name in self.groups() if name != _GROUP}
-        groups["posterior"] = posterior.assign_coords(level=labels)
-        text = text_of(schema.unit, schema.columns, schema.zeros)
-        attrs = {**self.attrs, "schema": text, "pools": "{}"}
-        return TablePosterior.of(az.InferenceData(attrs=attrs, **groups), records)
+        return self._with(*by_pools(self, pools)) if (pools := self._pools) else self
 
     @cached_property
     def margins(self) -> tuple[Margin, ...]:
@@ -175,16 +152,55 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             raise InvalidInput(
                 "posterior is raked to margins already; give all margins together, with the fit"
             )
-        pools = json.loads(self.attrs.get("pools", "{}"))
-        margins = margins_of(totals, self.schema, pools, self._tables(None, peopled=True))
-        attrs = {**self.attrs, "margins": written(margins)}
-        groups = {name: self[name] for name in self.groups()}
-        return TablePosterior.of(az.InferenceData(attrs=attrs, **groups))
+        tables = self._tables(None, peopled=True)
+        margins = margins_of(totals, self.schema, self._pools, tables)
+        return self._with({"margins": written(margins)})
+
+    def imputed(
+        self, columns: str | Sequence[str] | None = None, *, seed: int | None = None
+    ) -> TablePosterior:
+        """Impute missing values: the posterior had everybody answered, if missing at random.
+
+        Whether a value is missing may depend on those of the record that are there, but not, given
+        these, on itself (Rubin 1976); records follow a mixture of classes, as in the fit. The
+        missing values of each latent table are drawn given all that it has, by
+        `bayesdp.kernels.table.imputation`, so that all that the result is asked has the imputation
+        in its intervals (Rubin 1987): of the "population" had all its members answered, of the
+        "data" had all records. Neither is a point at any epsilon. The naive answer takes one
+        imputed copy for real data. How a column goes with others is as well known as their pairs.
+
+        Parameters
+        ----------
+        columns : str or sequence of str, optional
+            Columns to impute; default: all that may have missing values. Those of others stay a
+            level of their own, as where not to answer is an answer.
+        seed : int, optional
+
+        Returns
+        -------
+        TablePosterior
+            Its schema has no missing values in these columns, but where rules (`zeros`) leave a
+            record no other value: what doesn't apply stays missing. "share" and "n" are those of
+            its tables; attrs "imputed" has the columns, and "assumed" the assumption in words.
+
+        Raises
+        ------
+        InvalidInput
+            If `columns` are no columns that may have missing values, or the posterior is raked.
+
+        Warns
+        -----
+        UserWarning
+            If a column is in no released marginal with another, which could tell of its values.
+        """
+        made = imputed(self, columns, check_seed(seed))
+        return self if made is None else self._with(*made)
 
     def __repr__(self) -> str:
         columns = count_of(len(self.schema.columns), "column")
-        raked = f", raked to {count_of(len(self.margins), 'margin')}" if self.margins else ""
-        return f"<TablePosterior of {columns}: {count_of(self._kept, 'latent table')}{raked}>"
+        made = ", missing values imputed" if "imputed" in self.attrs else ""
+        made += f", raked to {count_of(len(self.margins), 'margin')}" if self.margins else ""
+        return f"<TablePosterior of {columns}: {count_of(self._kept, 'latent table')}{made}>"
 
     def _repr_html_(self) -> str:
         from bayesdp.display.card import card
@@ -195,6 +211,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
                 "columns": listed(self.schema.columns, 12),
                 "marginals released": f"{len(self.measured):,}",
                 "latent tables": f"{self._kept:,}",
+                "imputed": listed(json.loads(self.attrs.get("imputed", "[]")), 12) or None,
                 "raked to": listed([", ".join(one.columns) for one in self.margins], 12) or None,
                 "groups": listed(self.groups(), 12),
             },
@@ -280,28 +297,10 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
                 "fewer columns, or by estimate for some cells of them"
             )
 
-        def counted(table: NDArray[Any], weights: Any = None) -> NDArray[np.float64]:
-            cells = np.ravel_multi_index([table[:, k].astype(np.int64) for k in places], sizes)
-            return np.bincount(cells, weights, math.prod(sizes)).astype(np.float64)
-
         rng = np.random.default_rng(check_seed(seed))
         population = check_target(target) == "population"
         tables = list(self._tables(None, peopled=population))
-        if population and self.margins:
-            counts, naive = (
-                np.stack(
-                    [
-                        counted(table, population_weights(self.margins, table, rng)[0])
-                        for table in each
-                    ]
-                )
-                for each in (tables, tables[:1] * len(tables))
-            )
-        else:
-            counts = np.stack([counted(table) for table in tables])
-            naive = np.repeat(counts[:1], len(counts), axis=0)
-            if population:
-                counts, naive = (resampled(each, rng) for each in (counts, naive))
+        counts, naive = counts_of(tables, places, sizes, self.margins, rng, sampled=population)
         self._warn_of_chains(counts)
         labels = [list(self.schema.columns[name].names) for name in names]
         index = pd.MultiIndex.from_product(labels, names=names)
@@ -442,8 +441,9 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             raise InvalidInput(
                 f"formula is {quoted(formula)}, whose moments weren't released, or noise drowns "
                 "them; by='moments' takes a linear, logistic or Poisson regression of terms of one "
-                "column each, which were released in pairs, have no missing values nor, unless it "
-                "is linear, private cut points, and aren't weighed to totals: take by='tables'"
+                "column each, which were released in pairs, have no missing values, imputed or "
+                "not, nor, unless it is linear, private cut points, and aren't weighed to totals: "
+                "take by='tables'"
             )
         self._warn_of_spreads(names, drowned=moments is None)
 
@@ -510,6 +510,17 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             return records_of_population(self.margins, table, rng, finer * len(table))
         return np.asarray(table[rng.integers(0, len(table), len(table))])
 
+    def _with(
+        self, attrs: dict[str, str], posterior: Any = None, records: Any = None
+    ) -> TablePosterior:
+        """Make a TablePosterior with other attrs and, where given, another posterior or tables."""
+        groups = {name: self[name] for name in self.groups()}
+        if posterior is not None:
+            groups["posterior"] = posterior
+        made = TablePosterior.of(az.InferenceData(attrs=self.attrs | attrs, **groups), records)
+        made._told = self._told
+        return made
+
     @property
     def _pools(self) -> dict[str, list[int]]:
         """First cells of each pool, by column."""
@@ -575,25 +586,6 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
     def _doubts_of_spreads(self, names: Sequence[str], *, drowned: bool = True) -> Iterator[str]:
         tables = list(self._tables(min(self._kept, _SPREAD)))
         return doubts_of_spreads(self.schema.columns, names, tables, self._pools, drowned=drowned)
-
-
-def doubted(fit: TablePosterior) -> TablePosterior:
-    """Return what `TableModel.fit` returns, with doubts of columns' spreads in its verdict.
-
-    Warns
-    -----
-    UserWarning
-        Of each. The fit's regressions don't repeat it; those of a fit that was saved and loaded do.
-    """
-    doubts = list(fit._doubts_of_spreads(list(fit.schema.columns)))
-    for doubt in doubts:
-        warn_about(doubt, "spread", stacklevel=4)
-    found = fit.attrs["verdict"]
-    if doubts:
-        before = [] if found.startswith(NO_PROBLEM) else [found]
-        fit.attrs["verdict"] = "; ".join([*before, *doubts])
-    fit._told = frozenset(doubts)
-    return fit
 
 
 def _schema_of(text: str) -> Schema:

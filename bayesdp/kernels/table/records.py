@@ -75,7 +75,7 @@ class Batch(NamedTuple):
 
 
 @inlined
-def _chosen(weights: Any, size: int, total: float, rng: Any) -> int:
+def chosen(weights: Any, size: int, total: float, rng: Any) -> int:
     """Draw an index in proportion to weights of this total."""
     rest = rng.random() * total
     last = 0
@@ -167,7 +167,7 @@ def _draw_by_pool(
     good = _LEAST < total < math.inf
     new: Any = old
     if good:
-        p = _chosen(room, pools, total, rng)
+        p = chosen(room, pools, total, rng)
         inside, size, at = 0.0, 0, 0
         for c in range(levels):
             if layout.pool[start + c] == p:
@@ -176,7 +176,7 @@ def _draw_by_pool(
                 spare[size] = (state.counts[k, start + c] + b) * state.factor[start + c]
                 inside += spare[size]
                 size += 1
-        new = at + _chosen(spare, size, inside, rng)
+        new = at + chosen(spare, size, inside, rng)
     state.counts[k, place] += 1.0
     state.factor[place] = before
     if new != old and _allowed(layout, state, i, j, new, rng):
@@ -218,7 +218,7 @@ def _draw_level(
         prior = state.counts[k, start + c] + b - (1.0 if c == old else 0.0)
         room[c] = prior * math.exp(room[c] - top)
         total += room[c]
-    new = _chosen(room, levels, total, rng) if total > 0.0 else old
+    new = chosen(room, levels, total, rng) if total > 0.0 else old
     if new != old and _allowed(layout, state, i, j, new, rng):
         relevel(layout, state, i, j, new)
 
@@ -256,7 +256,7 @@ def _draw_class(layout: Any, state: Any, i: int, room: Any, bases: Any, rng: Any
     total = 0.0
     for k in range(size):
         total += room[k]
-    new = _chosen(room, size, total, rng)
+    new = chosen(room, size, total, rng)
     state.classes[i] = new
     join(layout, state, row, new, 1.0)
 
@@ -325,14 +325,14 @@ def _invent(layout: Any, state: Any, i: int, room: Any, rng: Any) -> bool:
     for k in range(state.sizes.size):
         room[k] = state.sizes[k] + state.spread[d]
         total += room[k]
-    k = _chosen(room, state.sizes.size, total, rng)
+    k = chosen(room, state.sizes.size, total, rng)
     state.classes[i] = k
     for j in range(d):
         total = 0.0
         for c in range(layout.levels[j]):
             room[c] = state.counts[k, layout.starts[j] + c] + state.spread[j]
             total += room[c]
-        row[j] = _chosen(room, layout.levels[j], total, rng)
+        row[j] = chosen(room, layout.levels[j], total, rng)
         state.pooled[i, j] = layout.pool[layout.starts[j] + row[j]]
     good = True
     for j in range(d):
@@ -468,7 +468,7 @@ def draw_spread(layout: Any, state: Any, grid: Any, rng: Any) -> None:
                             log += math.lgamma(here + b) - base
             weights[g] = log
         weights[:] = np.exp(weights - weights.max())
-        state.spread[j] = grid[_chosen(weights, grid.size, weights.sum(), rng)]
+        state.spread[j] = grid[chosen(weights, grid.size, weights.sum(), rng)]
         if j < d:
             for k in range(classes):
                 state.inverse[j, k] = 1.0 / (state.sizes[k] + state.spread[j] * levels)
