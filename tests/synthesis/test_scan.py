@@ -233,13 +233,19 @@ def test_wrong_columns_and_types(people, tmp_path):
     with pytest.raises(bdp.errors.InvalidInput, match="a Parquet file has its own"):
         bdp.scan(tmp_path / "people.parquet", "age", types={"age": "int64"})
     path.write_text("a\n" + "1\n" * 1_000_000 + "SECRET\n")
-    changing = bdp.scan(path, "a")
     made = bdp.synthesizers.PerturbedHistogramSynthesizer(1.0, bounds={"a": (0, 1)}, bins=2)
-    with pytest.raises(bdp.errors.InvalidInput, match="a column's type changes") as refused:
-        made.release(changing)
-    assert "SECRET" not in str(refused.value)
-    assert refused.value.__cause__ is None
-    assert refused.value.__suppress_context__
+    for source, message in (
+        (path, "people.csv' can't be read as a table: column 'a' has values of another type"),
+        (
+            [path, path],
+            "the source can't be read as a table: a file is damaged, or a column's type",
+        ),
+    ):
+        with pytest.raises(bdp.errors.InvalidInput, match=message) as refused:
+            made.release(bdp.scan(source, "a"))
+        assert "SECRET" not in str(refused.value)
+        assert refused.value.__cause__ is None
+        assert refused.value.__suppress_context__
 
 
 def test_what_scans_are_not_for(people, tmp_path):

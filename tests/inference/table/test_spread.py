@@ -10,7 +10,7 @@ import pytest
 
 import bayesdp as bdp
 from bayesdp.inference import verdict
-from bayesdp.inference.table.posterior import doubted
+from bayesdp.inference.table.doubts import doubted
 from bayesdp.inference.table.spread import spread_of
 
 
