@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_delta, check_one_of, check_share, keep
 from bayesdp.core.fields import declared
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.counts.marginals import check_marginals, counted_codes
 from bayesdp.mechanisms.counts.noisy_table import NoisyTableMechanism
 from bayesdp.mechanisms.counts.table_rounds import Pools, pool_of
@@ -250,15 +249,6 @@ class TableSynthesizer(RecordSynthesizer):
             for name, column in self._schema.columns.items()
             if isinstance(column, Labels | Boolean)
         }
-
-    @property
-    def axes(self) -> Sequence[Axis]:
-        """Columns with labels, by whose types a file is read."""
-        return [
-            Axis(name, categories=labels)
-            for name, labels in self.categories.items()
-            if len(labels) > 1
-        ]
 
     @property
     def measured(self) -> Marginals:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from bayesdp.display.intervals import Method
+    from bayesdp.schema.schema import Schema
 
 TARGETS = ("population", "data")
 
@@ -170,6 +171,11 @@ def cell_name(column: str, label: Any) -> str:
     """Name of a column's cell: smokes[True], or age[18, 30) for an interval."""
     text = str(label)
     return f"{column}{text}" if text.startswith("[") else f"{column}[{text}]"
+
+
+def cell_names(schema: Schema) -> list[str]:
+    """Names of all columns' cells, column after column."""
+    return [cell_name(name, one) for name, each in schema.columns.items() for one in each.names]
 
 
 def check_target(target: Any) -> str:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from bayesdp.engines.imputed_tables import Imputation, imputed_tables
 from bayesdp.engines.latent_records import ABSENT
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.inference.table.estimates import cell_name
+from bayesdp.inference.table.estimates import cell_names
 from bayesdp.schema.column import MISSING
 from bayesdp.schema.files import text_of
 from bayesdp.schema.schema import Schema
@@ -155,14 +155,13 @@ def _shares(schema: Schema, posterior: Any, records: NDArray[np.uint16]) -> xr.D
     sizes = there.sum(axis=-1)
     parts = [_counts(records[..., k], cells) for k, cells in enumerate(schema.cells.values())]
     share = np.concatenate(parts, axis=-1) / np.maximum(sizes, 1)[..., None]
-    labels = [cell_name(name, one) for name, each in schema.columns.items() for one in each.names]
     made: dict[str, Any] = {"share": (("chain", "draw", "level"), share)}
     if "n" in posterior:
         made["n"] = (("chain", "draw"), sizes.astype(np.float64))
     coords: Mapping[str, Any] = {
         "chain": posterior["chain"].to_numpy(),
         "draw": np.arange(share.shape[1]),
-        "level": labels,
+        "level": cell_names(schema),
     }
     return xr.Dataset(made, coords=coords, attrs=posterior.attrs)
 

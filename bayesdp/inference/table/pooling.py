@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.engines.latent_records import ABSENT
-from bayesdp.inference.table.estimates import cell_name
+from bayesdp.inference.table.estimates import cell_names
 from bayesdp.schema.files import text_of
 
 
@@ -34,8 +34,7 @@ def by_pools(
         there = records[..., k] != ABSENT
         runs = np.searchsorted(firsts, records[..., k], side="right") - 1
         records[..., k] = np.where(there, runs, ABSENT)
-    labels = [cell_name(name, one) for name, each in schema.columns.items() for one in each.names]
     made = {"share": ((*share.dims[:2], "level"), np.concatenate(parts, axis=-1))}
     group = posterior.posterior.drop_vars(["share", "level"]).assign(made)
     attrs = {"schema": text_of(schema.unit, schema.columns, schema.zeros), "pools": "{}"}
-    return attrs, group.assign_coords(level=labels), records
+    return attrs, group.assign_coords(level=cell_names(schema)), records
