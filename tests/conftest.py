@@ -75,7 +75,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def _stan_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """One cache of compiled Stan programs for all workers of the session, and not the user's.
 
-    Where GCC compiles, it reads Stan's header precompiled, a third of the time of a program.
+    On Linux, compilers read Stan's header precompiled, which is a third of a program's time.
     """
     root = session_folder(tmp_path_factory)
     with pytest.MonkeyPatch.context() as patch:

@@ -19,27 +19,29 @@ F = TypeVar("F", bound=Callable[..., Any])
 _LOCK = "bayesdp-kernels.lock"
 
 
-def kept(compiled: Any, function: F) -> F:
+def kept(compiled: Any, function: F, kind: str = "") -> F:
     """Cache the machine code of the kernel that numba made of `function`, from run to run.
 
-    This is for functions at the top of a file only: one that is made inside another may hold values
-    that it was made with. Where no folder can be written to, nothing is cached, and nothing is
-    compiled where NUMBA_DISABLE_JIT asks numba for the function itself.
+    A second `kind` of code for the same function is cached beside the first. This is for functions
+    at the top of a file only: one that is made inside another may hold values that it was made
+    with. Where no folder can be written to, nothing is cached, and nothing is compiled where
+    NUMBA_DISABLE_JIT asks numba for the function itself.
     """
     if compiled is not function and "<locals>" not in function.__qualname__:
         with contextlib.suppress(RuntimeError):
-            compiled._cache = _Cache(compiled)
+            compiled._cache = _Cache(compiled, kind)
     return compiled  # type: ignore[no-any-return]
 
 
 class _Cache(FunctionCache):  # type: ignore[misc]
     """numba's cache with another key for its entries: stamps instead of lines and times."""
 
-    def __init__(self, compiled: Any) -> None:
+    def __init__(self, compiled: Any, kind: str) -> None:
         function = compiled.py_func
         super().__init__(function)
         python = f"py{sys.version_info[0]}{sys.version_info[1]}"
-        name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}.{python}"
+        where = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+        name = ".".join((where, *filter(None, (kind,)), python))
         self._cache_file = _File(self._cache_path, name, compiled)
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[str, ...] | None:

@@ -114,3 +114,22 @@ def test_nothing_is_kept_where_nothing_can_be_written(kept_file, monkeypatch):
     with pytest.raises(AttributeError, match="_cache_file"):
         kept_file()
     assert importlib.import_module("kept_alone").alone(3) == 3
+
+
+def test_a_kernel_that_kernels_call_has_no_way_in_from_python_until_it_is_needed(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "ways_in.py").write_text(
+        "from bayesdp.kernels.compiling import inlined, kernel\n"
+        "@inlined\ndef small(x):\n    return x + 1\n"
+        "@kernel\ndef inner(x):\n    return 2 * small(x)\n"
+        "@kernel\ndef outer(x):\n    return inner(x) + small(x)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    made = importlib.import_module("ways_in")
+    assert made.outer(3) == 12
+    assert [len(each.signatures) for each in (made.outer, made.inner, made.small)] == [1, 0, 0]
+    assert [len(each.within.signatures) for each in (made.inner, made.small)] == [1, 1]
+    assert (made.inner(3), made.small(3)) == (8, 4)
+    names = {path.name.partition(".py")[0] for path in tmp_path.rglob("*.nbi")}
+    assert names == {"ways_in.outer", "ways_in.inner", "ways_in.inner.within"}
