@@ -22,14 +22,13 @@ factor. Values that were drawn count in later weights, as parameters are collaps
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.kernels.compiling import inlined, kernel
-from bayesdp.kernels.table.records import chosen
+from bayesdp.kernels.table.drawing import chosen, draw_concentration
 from bayesdp.kernels.table.state import is_excluded
 
 Integers = NDArray[np.int64]
@@ -101,8 +100,8 @@ def _join(known: Any, state: Any, i: int, sign: float) -> None:
         if level < known.levels[j]:
             state.counts[known.starts[j] + level, k] += sign
             state.totals[j, k] += sign
-            whole = state.totals[j, k] + known.levels[j] * state.spread[j]
-            state.inverse[j, k] = 1.0 / whole
+            total = state.totals[j, k] + known.levels[j] * state.spread[j]
+            state.inverse[j, k] = 1.0 / total
 
 
 @inlined
@@ -217,29 +216,11 @@ def take_table(known: Any, state: Any, rng: Any) -> None:
 def draw_spread_complete(known: Any, state: Any, grid: Any, rng: Any) -> None:
     """Draw each b_j, and a, from its conditional on a grid of equally likely values."""
     d, classes = known.levels.size, state.sizes.size
-    weights = np.empty(grid.size)
-    n = float(len(state.records))
-    for j in range(d + 1):
-        levels = classes if j == d else known.levels[j]
-        for g in range(grid.size):
-            b = grid[g]
-            base, whole = math.lgamma(b), levels * b
-            if j == d:
-                log = math.lgamma(whole) - math.lgamma(n + whole)
-                for k in range(classes):
-                    log += math.lgamma(state.sizes[k] + b) - base
-            else:
-                log, start = classes * math.lgamma(whole), known.starts[j]
-                for k in range(classes):
-                    log -= math.lgamma(state.totals[j, k] + whole)
-                    for c in range(levels):
-                        here = state.counts[start + c, k]
-                        if here > 0.0:
-                            log += math.lgamma(here + b) - base
-            weights[g] = log
-        weights[:] = np.exp(weights - weights.max())
-        state.spread[j] = grid[chosen(weights, grid.size, weights.sum(), rng)]
-        if j < d:
-            for k in range(classes):
-                whole = state.totals[j, k] + levels * state.spread[j]
-                state.inverse[j, k] = 1.0 / whole
+    for j in range(d):
+        counts = state.counts[known.starts[j] : known.starts[j] + known.levels[j]].T
+        state.spread[j] = draw_concentration(counts, state.totals[j], grid, rng)
+        for k in range(classes):
+            total = state.totals[j, k] + known.levels[j] * state.spread[j]
+            state.inverse[j, k] = 1.0 / total
+    whole = state.sizes.reshape((1, classes))
+    state.spread[d] = draw_concentration(whole, np.full(1, whole.sum()), grid, rng)

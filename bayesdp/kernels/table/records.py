@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 
 from bayesdp.kernels.compiling import inlined, kernel
 from bayesdp.kernels.table.choices import weigh_level, weigh_record
+from bayesdp.kernels.table.drawing import chosen, draw_concentration
 from bayesdp.kernels.table.state import (
     CHUNK,
     count,
@@ -72,20 +73,6 @@ class Batch(NamedTuple):
     order: Integers
     ends: Integers
     picked: Integers
-
-
-@inlined
-def chosen(weights: Any, size: int, total: float, rng: Any) -> int:
-    """Draw an index in proportion to weights of this total."""
-    rest = rng.random() * total
-    last = 0
-    for c in range(size):
-        if weights[c] > 0.0:
-            last = c
-            rest -= weights[c]
-            if rest < 0.0:
-                break
-    return last
 
 
 @inlined
@@ -447,28 +434,10 @@ def sweep(
 def draw_spread(layout: Any, state: Any, grid: Any, rng: Any) -> None:
     """Draw each b_j, and a, from its conditional on a grid of equally likely values."""
     d, classes = layout.levels.size, state.sizes.size
-    weights = np.empty(grid.size)
-    n = float(state.n[0])
-    for j in range(d + 1):
-        levels = classes if j == d else layout.levels[j]
-        for g in range(grid.size):
-            b = grid[g]
-            base, total = math.lgamma(b), levels * b
-            if j == d:
-                log = math.lgamma(total) - math.lgamma(n + total)
-                for k in range(classes):
-                    log += math.lgamma(state.sizes[k] + b) - base
-            else:
-                log, start = classes * math.lgamma(total), layout.starts[j]
-                for k in range(classes):
-                    log -= math.lgamma(state.sizes[k] + total)
-                    for c in range(levels):
-                        here = state.counts[k, start + c]
-                        if here > 0.0:
-                            log += math.lgamma(here + b) - base
-            weights[g] = log
-        weights[:] = np.exp(weights - weights.max())
-        state.spread[j] = grid[chosen(weights, grid.size, weights.sum(), rng)]
-        if j < d:
-            for k in range(classes):
-                state.inverse[j, k] = 1.0 / (state.sizes[k] + state.spread[j] * levels)
+    for j in range(d):
+        counts = state.counts[:, layout.starts[j] : layout.starts[j] + layout.levels[j]]
+        state.spread[j] = draw_concentration(counts, state.sizes, grid, rng)
+        for k in range(classes):
+            state.inverse[j, k] = 1.0 / (state.sizes[k] + state.spread[j] * layout.levels[j])
+    whole = state.sizes.reshape((1, classes))
+    state.spread[d] = draw_concentration(whole, np.full(1, whole.sum()), grid, rng)
