@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ class Block(NamedTuple):
     column : int
         The table's column, by its place among those of the formula.
     values : ndarray, shape (levels, columns of the design)
-        The design's columns in each cell.
+        The design's columns in each cell but that of missing values.
     places : list of int
         Their places in the design; the outcome is the last.
     """
@@ -48,11 +48,14 @@ class Design:
     blocks : list of Block
     intercept : int or None
         Place of the intercept.
+    missing : tuple of int
+        Columns of the table that have a last cell, of missing values.
     """
 
     names: list[str]
     blocks: list[Block]
     intercept: int | None
+    missing: tuple[int, ...] = ()
 
     @property
     def size(self) -> int:
@@ -61,8 +64,25 @@ class Design:
 
     @property
     def values(self) -> dict[int, Floats]:
-        """The design's columns in each cell, by the table's column."""
-        return {block.column: block.values for block in self.blocks}
+        """The design's columns in each cell, by the table's column; 0 where it is missing."""
+        return {
+            block.column: np.pad(block.values, [(0, block.column in self.missing), (0, 0)])
+            for block in self.blocks
+        }
+
+    def less(self, centres: Mapping[int, Floats]) -> Design:
+        """Subtract a number from each column that is a function of a table's column."""
+        blocks = [one._replace(values=one.values - centres[one.column]) for one in self.blocks]
+        return replace(self, blocks=blocks)
+
+    def restored(self, gram: Floats, centres: Mapping[int, Floats]) -> Floats:
+        """Make Z'Z, shape (draws, columns, columns), of that of `less` with the same numbers."""
+        if self.intercept is None:
+            return gram
+        back = np.eye(self.size)
+        for block in self.blocks:
+            back[self.intercept, block.places] += centres[block.column]
+        return np.asarray(back.T @ gram @ back)
 
     @property
     def outcome(self) -> tuple[int, int]:
@@ -83,15 +103,12 @@ def design_of(formula: str, columns: Mapping[str, Column], family: str) -> Desig
     formula : str
         In statsmodels' notation.
     columns : mapping of str to Column
-        The formula's columns. None is returned where one may be missing, as records are then left
-        out by all columns together.
+        The formula's columns.
     family : str
         The regression's, by which an outcome that is a category is coded.
     """
     import patsy
 
-    if any(column.missing for column in columns.values()):
-        return None
     most = max(column.size for column in columns.values())
     rows = np.arange(most)
     more = np.concatenate([rows, np.zeros(3 * most + 7, np.int64)])
@@ -123,7 +140,10 @@ def design_of(formula: str, columns: Mapping[str, Column], family: str) -> Desig
         if name is not None
     ]
     found = Design(
-        list(sides[1].design_info.column_names), blocks, next(iter(owned.get(None, [])), None)
+        list(sides[1].design_info.column_names),
+        blocks,
+        next(iter(owned.get(None, [])), None),
+        tuple(k for k, column in enumerate(columns.values()) if column.missing),
     )
     return found if _independent(found) else None
 
@@ -150,7 +170,7 @@ def _independent(design: Design) -> bool:
     products = {
         (a, b): uniform[a][:, :, None] * uniform[b][:, None] for a, b in combinations(uniform, 2)
     }
-    values = design.values
+    values = {block.column: block.values for block in design.blocks}
     gram = gram_of(design, values, np.ones(1), uniform, crossed(values, products))[0, :-1, :-1]
     return bool(gram.size and np.linalg.eigvalsh(scaled(gram)[0])[0] > DEPENDENT)
 

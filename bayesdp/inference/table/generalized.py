@@ -127,7 +127,8 @@ class Predictors:
         ----------
         design : Design
         tables : iterable of ndarray of int, shape (records, columns)
-            Columns in the order by which the design's blocks are numbered.
+            Columns in the order by which the design's blocks are numbered, of the records that have
+            a value in each.
         """
         p = design.size - 1
         used = [block for block in design.blocks if min(block.places) < p]

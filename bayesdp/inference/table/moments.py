@@ -32,8 +32,9 @@ ends, and slopes come out 1.4, 1.2 and 1.0 times the truth on average, within in
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations
 from typing import Any
@@ -57,6 +58,8 @@ _TRIES, _FEWEST, _WORK = 200, 5, 10**8
 most, and the fewest, as many as take so many numbers."""
 _EACH = 100
 """Times that a family with a link takes each number of its predictors."""
+Tables = Callable[[], Iterable[NDArray[np.integer]]]
+Grams = Callable[[int, np.random.Generator], tuple[Floats, Floats]]
 
 
 def estimates_by_moments(
@@ -65,7 +68,7 @@ def estimates_by_moments(
     columns: Mapping[str, Column],
     released: Any,
     pools: Mapping[str, Sequence[int]],
-    tables: Iterable[NDArray[np.integer]],
+    tables: Tables,
     target: str,
     draws: int,
     rng: np.random.Generator,
@@ -82,8 +85,9 @@ def estimates_by_moments(
         The posterior's group of released counts, if it has one that its tables follow.
     pools : mapping of str to sequence of int
         First cells of the pools in which columns were counted with others.
-    tables : iterable of ndarray of int, shape (records, columns)
-        These columns of the latent tables, which a family with a link takes.
+    tables : callable
+        Returns an iterable of these columns of the latent tables, ndarrays of int, shape (records,
+        columns), which a family with a link takes, and missing values of several columns.
     target : {"population", "data"}
     draws : int
     rng : numpy Generator
@@ -100,7 +104,7 @@ def estimates_by_moments(
     noisy, n = read(released, list(columns))
     pooled = {k: np.asarray(pools[name]) for k, name in enumerate(columns) if name in pools}
     if (design := design_of(formula, columns, family)) is None or (
-        pooled and (family != "linear" or len(design.blocks) < 2)
+        pooled and (family != "linear" or len(design.blocks) < 2 or design.missing)
     ):
         return None
     layout = _Layout(design, pooled)
@@ -109,7 +113,10 @@ def estimates_by_moments(
         return None
     if (solver := _solver(family, design, tables, sampled=target == "population")) is None:
         return None
-    drawn = _drawn(layout, noisy, n, check_at_least_one("draws", draws), rng, *solver)
+    grams: Grams = partial(_drawn_gram, layout, noisy, n)
+    if design.missing:
+        grams = _complete_grams(layout, noisy, n, tables)
+    drawn = _drawn(grams, noisy, check_at_least_one("draws", draws), rng, *solver)
     if drawn is None:
         return None
     return Estimates(drawn, drawn[:0], pd.Index(design.names), target, "moments")
@@ -120,7 +127,7 @@ Solved = Callable[[Floats, Floats, np.random.Generator], Floats]
 
 
 def _solver(
-    family: str, design: Design, tables: Iterable[NDArray[np.integer]], *, sampled: bool
+    family: str, design: Design, tables: Tables, *, sampled: bool
 ) -> tuple[Solved, int] | None:
     """Return what makes a family's coefficients of Z'Z, and its numbers at work for each."""
     if family == "linear":
@@ -129,15 +136,15 @@ def _solver(
     column, place = design.outcome
     if link is None or not link.outcomes(design.values[column][:, place]):
         return None
-    if (predictors := Predictors.of(design, tables)) is None:
+    complete = (table[_is_complete(design, table)] for table in tables())
+    if (predictors := Predictors.of(design, complete)) is None:
         return None
     return partial(predictors.coefficients, link, sampled=sampled), _EACH * predictors.x.size
 
 
 def _drawn(
-    layout: _Layout,
+    grams: Grams,
     noisy: Sequence[Noisy],
-    n: int | None,
     draws: int,
     rng: np.random.Generator,
     solved: Solved,
@@ -147,12 +154,10 @@ def _drawn(
 
     Parameters
     ----------
-    layout : _Layout
+    grams : callable
+        Draws so many Z'Z and numbers of records.
     noisy : sequence of Noisy
-        Released marginals that have one of the design's columns. Columns are numbered as the
-        design's blocks are; any other number is of a column that the formula doesn't have.
-    n : int or None
-        Number of records, if it is public.
+        Released marginals that have one of the design's columns.
     draws : int
     rng : numpy Generator
     solved : callable
@@ -170,7 +175,7 @@ def _drawn(
     made: list[Floats] = []
     tried = kept = 0
     while kept < draws and tried < most:
-        gram, total = _definite(*_drawn_gram(layout, noisy, n, size, rng))
+        gram, total = _definite(*grams(size, rng))
         made.append(solved(gram, total, rng))
         tried, kept = tried + size, kept + len(made[-1])
     if kept < draws:
@@ -219,9 +224,28 @@ class _Layout:
 
 
 def _drawn_gram(
-    layout: _Layout, noisy: Sequence[Noisy], n: int | None, size: int, rng: np.random.Generator
+    layout: _Layout,
+    noisy: Sequence[Noisy],
+    n: int | None,
+    size: int,
+    rng: np.random.Generator,
+    missing: Sequence[int] = (),
 ) -> tuple[Floats, Floats]:
-    """Draw Z'Z, shape (size, columns, columns), and the number of records."""
+    """Draw Z'Z, shape (size, columns, columns), and the number of records.
+
+    Parameters
+    ----------
+    layout : _Layout
+    noisy : sequence of Noisy
+        Columns are numbered as the design's blocks are; any other number is of a column that the
+        formula doesn't have.
+    n : int or None
+        Number of records, if it is public.
+    size : int
+    rng : numpy Generator
+    missing : sequence of int
+        As for `_sums`.
+    """
     counts = [one.counts - one.noise(rng, size) for one in noisy]
     totals = [each.reshape(size, -1).sum(axis=1) for each in counts]
     if n is None:
@@ -249,10 +273,128 @@ def _drawn_gram(
         values[k] = _means(grid, fine, firsts)
         if k == outcome:
             squares = _means(grid, fine[:, place, None] ** 2, firsts)[..., 0]
-    gram = gram_of(layout.design, values, n_drawn, margins, crossed(values, pairs))
+    gram, n_drawn = _sums(layout.design, values, missing, n_drawn, margins, pairs)
     if squares is not None:
         gram[:, -1, -1] = np.sum(margins[outcome] * squares, axis=1)
     return gram, n_drawn
+
+
+def _complete_grams(
+    layout: _Layout, noisy: Sequence[Noisy], n: int | None, tables: Tables
+) -> Grams:
+    """Return what draws Z'Z and the number of records that are complete.
+
+    The sums are drawn of columns less their means, as far as there is an intercept to give them
+    back, so that noise in how many records a pair has leaves slopes alone.
+    """
+    missing = _most_missing_first(layout, noisy)
+    centres = _means_released(layout, noisy)
+    centred = replace(layout, design=layout.design.less(centres))
+    few = len(layout.used) < 3  # then a pair says which records are complete
+    rest = None if few else left_out(centred.design, missing, tables)
+
+    def drawn(size: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        gram, total = _drawn_gram(centred, noisy, n, size, rng, missing)
+        if rest is not None:
+            chosen = rng.integers(0, len(rest[1]), size)
+            gram, total = gram - rest[0][chosen], total - rest[1][chosen]
+        return layout.design.restored(gram, centres), total
+
+    return drawn
+
+
+def _means_released(layout: _Layout, noisy: Sequence[Noisy]) -> dict[int, Floats]:
+    """Means of the design's columns by released counts, 0 where there is no intercept."""
+    counts = [one.counts[None] for one in noisy]
+    means = {}
+    for block in layout.design.blocks:
+        each = _summed(noisy, counts, (block.column,), layout.shape(block.column))[0]
+        weights = np.maximum(each[: len(block.values)], 0) + np.finfo(float).tiny
+        known = layout.design.intercept is not None
+        means[block.column] = known * np.average(block.values, axis=0, weights=weights)
+    return means
+
+
+def _sums(
+    design: Design,
+    values: Mapping[int, Floats],
+    missing: Sequence[int],
+    n: Floats,
+    margins: Mapping[int, Floats],
+    pairs: Mapping[tuple[int, int], Floats],
+) -> tuple[Floats, Floats]:
+    """Z'Z, and the number of records, of those that have no missing value in two columns.
+
+    The two are those of each sum, or its one and the column that is missing most, or the two that
+    are missing most.
+
+    Parameters
+    ----------
+    design : Design
+    values : mapping of int to ndarray
+        As for `gram_of`.
+    missing : sequence of int
+        Columns with missing values, those with most first.
+    n : ndarray, shape (draws,)
+    margins : mapping of int to ndarray, shape (draws, cells)
+    pairs : mapping of pair of int to ndarray, shape (draws, cells, cells)
+    """
+    margins = dict(margins)
+    for k in margins:
+        other = next((each for each in missing if each != k), None)
+        if other is not None:
+            pair = pairs[k, other] if k < other else pairs[other, k].swapaxes(1, 2)
+            margins[k] = pair[:, :, :-1].sum(axis=2)
+    if missing:
+        n = margins[missing[0]][:, :-1].sum(axis=1)
+    return gram_of(design, values, n, margins, crossed(values, pairs)), n
+
+
+def _most_missing_first(layout: _Layout, noisy: Sequence[Noisy]) -> list[int]:
+    """Order the columns with missing values by how many were released."""
+    counts = [one.counts[None] for one in noisy]
+    released = {
+        k: _summed(noisy, counts, (k,), layout.shape(k))[0, -1] for k in layout.design.missing
+    }
+    return sorted(released, key=lambda k: -released[k])
+
+
+def left_out(design: Design, missing: Sequence[int], tables: Tables) -> tuple[Floats, Floats]:
+    """Sum over latent tables' records that a sum of `_sums` has, and which aren't complete.
+
+    Returns
+    -------
+    gram : ndarray, shape (tables, columns, columns)
+    n : ndarray, shape (tables,)
+    """
+    values = design.values
+    used = sorted(values)
+
+    def summed(table: NDArray[np.integer]) -> tuple[Floats, Floats]:
+        margins = {k: _counted(table, (k,), values) for k in used}
+        pairs = {both: _counted(table, both, values) for both in combinations(used, 2)}
+        return _sums(design, values, missing, np.array([float(len(table))]), margins, pairs)
+
+    each = [(summed(one), summed(one[_is_complete(design, one)])) for one in tables()]
+    gram, n = (
+        np.concatenate([whole[i] - complete[i] for whole, complete in each]) for i in range(2)
+    )
+    return gram, n
+
+
+def _counted(
+    table: NDArray[np.integer], columns: tuple[int, ...], values: Mapping[int, Floats]
+) -> Floats:
+    """Count columns of a table, shape (1, *cells)."""
+    shape = [len(values[k]) for k in columns]
+    cells = np.ravel_multi_index([table[:, k] for k in columns], shape)
+    return np.bincount(cells, minlength=math.prod(shape)).reshape(1, *shape).astype(float)
+
+
+def _is_complete(design: Design, table: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Say which records have no missing value in the design's columns."""
+    sizes = {block.column: len(block.values) for block in design.blocks}
+    return np.asarray(np.all([table[:, k] < size for k, size in sizes.items()], axis=0))
 
 
 def _means(grid: Floats, values: Floats, firsts: NDArray[np.integer]) -> Floats:

@@ -383,7 +383,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
 
         It is fitted by statsmodels to each latent table, or, where it can be, by the released
         counts themselves ("moments"): a linear, logistic or Poisson regression whose columns were
-        all measured in pairs, and whose terms are each of one column that has no missing values
+        all measured in pairs, and whose terms are each of one column
         (`bayesdp.inference.table.moments`, `bayesdp.inference.table.generalized`). By tables slopes
         are drawn to 0 where noise is wide for the cells; by moments they aren't, and intervals are
         wider.
@@ -433,7 +433,10 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         if by != "tables":
             group = self[RELEASED] if RELEASED in self.groups() and not self.margins else None
             places = [list(self.schema.columns).index(name) for name in names]
-            tables = (table[:, places] for table in self._tables(None))
+
+            def tables() -> Iterator[NDArray[np.uint16]]:
+                return (table[:, places] for table in self._tables(None))
+
             moments = estimates_by_moments(
                 formula, family, columns, group, self._pools, tables, target, draws, rng
             )
@@ -441,8 +444,8 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             raise InvalidInput(
                 f"formula is {quoted(formula)}, whose moments weren't released, or noise drowns "
                 "them; by='moments' takes a linear, logistic or Poisson regression of terms of one "
-                "column each, which were released in pairs, have no missing values, imputed or "
-                "not, nor, unless it is linear, private cut points, and aren't weighed to totals: "
+                "column each, which were released in pairs, aren't imputed or weighed to totals, "
+                "and have no private cut points, unless it is linear and none has missing values: "
                 "take by='tables'"
             )
         self._warn_of_spreads(names, drowned=moments is None)

@@ -25,7 +25,7 @@ def chosen(weights: Any, size: int, total: float, rng: Any) -> int:
 
 
 @kernel
-def draw_concentration(counts: Any, totals: Any, grid: Any, rng: Any) -> float:
+def draw_concentration(counts: Any, totals: Any, grid: Any, rng: Any) -> Any:
     """Draw b of a grid of equally likely values, where shares ~ Dirichlet(b, ..., b).
 
     Parameters

@@ -1,0 +1,147 @@
+"""Regressions by moments of columns with missing values: those of the records that have all."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.formula.api as smf
+from scipy import stats
+
+import bayesdp as bdp
+from bayesdp.engines.latent_classes import Noisy
+from bayesdp.inference.table import moments
+from bayesdp.inference.table.moments import estimates_by_moments
+from bayesdp.inference.table.regression import prepared
+from bayesdp.inference.table.released import stored
+
+SCHEMA = bdp.Schema(
+    {
+        "y": {"type": "real", "bounds": (0, 10), "bins": 5, "missing": True},
+        "a": {"type": "integer", "bounds": (1, 4), "missing": True},
+        "e": {"type": "category", "labels": ("u", "v", "w"), "missing": True},
+        "s": {"type": "boolean", "missing": True},
+    }
+)
+NAMES = list(SCHEMA.columns)
+PAIRS = list(itertools.combinations(range(4), 2))
+
+
+def survey(rng: np.random.Generator, n: int, gaps: str) -> pd.DataFrame:
+    """Records whose columns in `gaps` are missing the more often, the larger a is."""
+    a, e, s = rng.integers(1, 5, n), rng.choice(3, n, p=[0.5, 0.3, 0.2]), rng.random(n) < 0.4
+    y = (2 + 0.8 * a + 0.5 * e - s + rng.normal(0, 1.5, n)).clip(0, 10)
+    frame = pd.DataFrame({"y": y, "a": a, "e": np.array(["u", "v", "w"])[e], "s": s})
+    frame = frame.astype({"a": "Int64", "e": object, "s": "boolean"})
+    for name in gaps:
+        frame.loc[rng.random(n) < 0.08 * a, name] = pd.NA if name != "y" else np.nan
+    return frame
+
+
+def released(codes: np.ndarray, scale: float, rng: np.random.Generator | None = None):
+    """The group of released pairs, with noise where there is a generator."""
+    made = []
+    for places in PAIRS:
+        counts = np.zeros([list(SCHEMA.cells.values())[k] for k in places])
+        np.add.at(counts, tuple(codes[:, k] for k in places), 1)
+        one = Noisy(places, counts, scale, gaussian=True)
+        made.append(one if rng is None else one._replace(counts=counts + one.noise(rng, 1)[0]))
+    return stored(made, None, NAMES)
+
+
+def codes_of(frame: pd.DataFrame) -> np.ndarray:
+    return SCHEMA.coded(frame).to_numpy()
+
+
+def estimated(formula, family, names, group, tables, *, draws=3, target="data", seed=1):
+    columns = {name: SCHEMA.columns[name] for name in names}
+    places = [NAMES.index(name) for name in names]
+    each = [table[:, places] for table in tables]
+    rng = np.random.default_rng(seed)
+    return estimates_by_moments(
+        formula, family, columns, group, {}, lambda: each, target, draws, rng
+    )
+
+
+def fit_of(formula, family, frame):
+    made = prepared(SCHEMA.columns, SCHEMA.coded(frame).astype("int64"))
+    name = "ols" if family == "linear" else family
+    return getattr(smf, name)(formula, made).fit(disp=False)
+
+
+@pytest.mark.parametrize(
+    ("formula", "family", "names"),
+    [
+        ("y ~ 1", "linear", "y"),
+        ("y ~ a", "linear", "ya"),
+        ("y ~ C(a) + C(e) + s", "linear", "yaes"),
+        ("s ~ y - 1", "linear", "ys"),
+        ("s ~ C(e) + y", "logit", "sey"),
+        ("a ~ s + e", "poisson", "sea"),
+    ],
+)
+@pytest.mark.parametrize("gaps", ["", "y", "es", "yaes"])
+def test_without_noise_it_is_the_regression_of_complete_records(formula, family, names, gaps):
+    frame = survey(np.random.default_rng(2), 300, gaps)
+    codes = codes_of(frame)
+    found = estimated(formula, family, names, released(codes, 1e-3), [codes] * 2)
+    fit = fit_of(formula, family, frame)
+    assert list(found.names) == list(fit.params.index)
+    np.testing.assert_allclose(found.draws, np.tile(fit.params, (3, 1)), rtol=1e-6, atol=1e-6)
+
+
+def test_two_columns_need_nothing_of_the_tables():
+    """Which records have both is in their pair's counts."""
+    rng = np.random.default_rng(3)
+    frame = survey(rng, 300, "ya")
+    codes = codes_of(frame)
+    torn = [rng.permuted(codes, axis=0) for _ in range(5)]
+    found = estimated("y ~ C(a)", "linear", "ya", released(codes, 1e-3), torn)
+    fit = fit_of("y ~ C(a)", "linear", frame)
+    np.testing.assert_allclose(found.draws, np.tile(fit.params, (3, 1)), rtol=1e-6)
+
+
+def test_the_populations_spread_is_that_of_complete_records():
+    frame = survey(np.random.default_rng(4), 400, "yas")
+    codes = codes_of(frame)
+    asked = ("y ~ a + s", "linear", "yas", released(codes, 1e-3), [codes])
+    found = estimated(*asked, draws=4000, target="population")
+    # 4,000 draws: a standard deviation is within .07 of its own but once in a million.
+    np.testing.assert_allclose(
+        found.draws.std(axis=0) / fit_of("y ~ a + s", "linear", frame).bse, 1, atol=0.07
+    )
+
+
+def test_records_that_lack_another_column_have_to_be_left_out(monkeypatch):
+    """As they would be in pairwise deletion, which is another regression."""
+    frame = survey(np.random.default_rng(2), 300, "yaes")
+    codes = codes_of(frame)
+    asked = ("y ~ C(a) + C(e) + s", "linear", "yaes", released(codes, 1e-3), [codes])
+    found = moments.left_out(
+        moments.design_of(asked[0], SCHEMA.columns, "linear"), [3, 2, 1, 0], lambda: [codes]
+    )
+    assert found[1][0] > 0
+    monkeypatch.setattr(moments, "left_out", lambda *_: tuple(0 * each for each in found))
+    fit = fit_of(asked[0], "linear", frame)
+    apart = (estimated(*asked).draws[0] - fit.params) / fit.bse
+    assert np.abs(apart).max() > 0.3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("gaps", "formula", "names"), [("yaes", "y ~ a + C(e) + s", "yaes")])
+def test_intervals_cover(gaps, formula, names):
+    """Noise has a standard deviation of 12; tables are resamples of the records."""
+    rng, hits = np.random.default_rng(7), []
+    truth = fit_of(formula, "linear", survey(np.random.default_rng(6), 400_000, gaps)).params
+    for _ in range(100):
+        codes = codes_of(survey(rng, 1000, gaps))
+        tables = [codes[rng.integers(0, 1000, 1000)] for _ in range(10)]
+        group = released(codes, 12.0, rng)
+        found = estimated(
+            formula, "linear", names, group, tables, draws=300, target="population", seed=rng
+        )
+        lower, upper = np.quantile(found.draws, [0.025, 0.975], axis=0)
+        hits.append((lower < truth.to_numpy()) & (truth.to_numpy() < upper))
+    low, high = stats.binom.ppf([1e-7, 1 - 1e-7], 100, 0.95) / 100
+    found = np.mean(hits, axis=0)
+    assert np.all((low <= found) & (found <= high)), found
