@@ -16,7 +16,7 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.conflict import Noise
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, releases_of
-from bayesdp.inference.verdict import verdict_on
+from bayesdp.inference.verdict import REMEDY, verdict_on
 from bayesdp.release import Release
 
 if TYPE_CHECKING:
@@ -156,6 +156,8 @@ class Model:
     """Variables of each group or area whose mean over a population's members is its own."""
     apart: ClassVar[frozenset[str]] = frozenset()
     """Draws of the engine that aren't among the posterior's variables."""
+    remedy: ClassVar[str] = REMEDY
+    """What a warning says to do about chains that can't be relied on."""
 
     def __post_init__(self) -> None:
         check_declared(self)
@@ -469,7 +471,8 @@ class Model:
         """Make an InferenceData of the draws, with a verdict on them."""
         about = {"family": self.family, **self.about(run, drawn)}
         about |= run.told
-        verdict = verdict_on(dataclasses.replace(drawn, posterior=self.judged(run, drawn)), noises)
+        judged = dataclasses.replace(drawn, posterior=self.judged(run, drawn))
+        verdict = verdict_on(judged, noises, self.remedy)
         about["verdict"] = f"{_NAIVE}{verdict}" if run.engine == NAIVE else verdict
         releases = releases_of(run.release)
         labels = self.labels(run, drawn)

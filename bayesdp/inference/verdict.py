@@ -26,11 +26,13 @@ INDEPENDENT = {
 HAMILTONIAN = ("pymc", "stan", "hmc")
 NO_PROBLEM = "no problem found"
 """What a verdict on chains begins with where they have none."""
+REMEDY = "Draw more (draws, warmup), or take another engine"
+"""What to do about chains that can't be relied on."""
 _HIGH = 0.5  # an acceptance rate that looks good
 _TINY = 0.01  # of the draws
 
 
-def verdict_on(drawn: Draws, noises: Iterable[Noise] = ()) -> str:
+def verdict_on(drawn: Draws, noises: Iterable[Noise] = (), remedy: str = REMEDY) -> str:
     """Write a verdict's sentence for the attrs of a fit.
 
     Parameters
@@ -38,6 +40,8 @@ def verdict_on(drawn: Draws, noises: Iterable[Noise] = ()) -> str:
     drawn : Draws
     noises : iterable of Noise
         The least noise that explains the outputs; see `bayesdp.inference.conflict`.
+    remedy : str
+        What a warning says to do about chains.
 
     Warns
     -----
@@ -62,8 +66,7 @@ def verdict_on(drawn: Draws, noises: Iterable[Noise] = ()) -> str:
     doubts = [*doubts, *_stuck(drawn, each), *drawn.doubts]
     if doubts:
         warn_about(
-            f"the chains of this fit can't be relied on: {'; '.join(doubts)}. Draw more (draws, "
-            "warmup), or take another engine",
+            f"the chains of this fit can't be relied on: {'; '.join(doubts)}. {remedy}",
             "chains",
             stacklevel=4,
         )

@@ -189,7 +189,7 @@ def test_the_page_says_what_it_shows(page, idata, release, reference, tmp_path):
         "No released marginal has these columns together: age and wards; <b>school and wards.",
         "How 3 columns or more go together",
         "Where in its interval a number lies: age.",
-        "Do not use this posterior: R-hat is above 1.01 in",
+        "Do not use this posterior: bulk ESS is under 400 in",
     ):
         assert part in seen, part
     assert "<script" not in text

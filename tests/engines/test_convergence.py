@@ -1,0 +1,51 @@
+"""R-hat is judged beside chance: of few draws, independent ones exceed its limit as well."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from bayesdp.engines.convergence import LARGEST_RHAT, Sampling, problems, sampling_of_chains
+
+FITS, NUMBERS, DRAWS = 20, 6, 150
+
+
+def counts(numbers: int, chains: int) -> NDArray[np.float64]:
+    """Independent draws of counts with ties, as raked tables have them."""
+    return np.round(np.random.default_rng(1).normal(100, 1.3, (numbers, chains, DRAWS)))
+
+
+def doubts(each: list[Sampling]) -> list[str]:
+    return [doubt for doubt in problems(each, None, nuts=False) if "R-hat" in doubt]
+
+
+def test_independent_draws_are_not_doubted_for_chance() -> None:
+    """A fit is doubted with probability 1e-3, 4 or more of 20 with 5e-9; by 1.01 alone, half."""
+    each = [sampling_of_chains(x) for x in counts(FITS * NUMBERS, chains=2)]
+    fits = [each[k : k + NUMBERS] for k in range(0, len(each), NUMBERS)]
+    assert sum(any(one.rhat > LARGEST_RHAT for one in fit) for fit in fits) >= 4
+    assert sum(bool(doubts(fit)) for fit in fits) < 4
+    chances = np.array([one.chance for one in each])
+    for p in (0.1, 0.3):  # a bound, nearly that of either of two; 5.3 standard errors: 1e-7
+        error = np.sqrt(p * (1 - p) / len(each))
+        assert abs(np.mean(chances <= p) - (p - p**2 / 4)) < 5.3 * error
+
+
+@pytest.mark.parametrize("planted", ["elsewhere", "wider", "still"])
+def test_a_chain_unlike_the_others_is_convicted(planted: str) -> None:
+    x = counts(NUMBERS, chains=4)
+    x[2, 0] = {
+        "elsewhere": x[2, 0] + 1.3,
+        "wider": 100 + 2 * (x[2, 0] - 100),
+        "still": np.full(DRAWS, 99.0),
+    }[planted]
+    each = [sampling_of_chains(one) for one in x]
+    assert doubts(each) == ["R-hat is above 1.01 in 1 of 6 groups"]
+
+
+def test_of_many_draws_the_limit_is_as_it_was() -> None:
+    x = np.random.default_rng(1).normal(size=(4, 1000))
+    x[0] += 0.45
+    one = sampling_of_chains(x)
+    assert LARGEST_RHAT < one.rhat < LARGEST_RHAT + 0.01
+    assert doubts([one] * 1000) == ["R-hat is above 1.01 in 1000 of 1000 groups"]
+    assert doubts([sampling_of_chains(np.zeros((4, 1000)))]) == ["R-hat is above 1.01"]
