@@ -19,6 +19,15 @@ noise, 200 releases at each epsilon, 95% intervals cover 97, 96, 94 and 96% at e
 and 2, and are .65, .34, .18 and .10 long, as are those by `NoisyMomentsMechanism`, for which all
 privacy is spent on the moments; those by latent tables cover 75, 79 and 88% at the last three.
 
+Records that have a missing value in a column of the formula are left out, as by tables. A pair's
+counts say which records have both its columns, all that a regression of two columns needs. Of more,
+each sum is over the records that have its columns and, if there is but one, the column that is
+missing most; less that sum over a latent table's records that miss another column. Columns are
+centred before, so that noise in how many records a pair has isn't noise in slopes. In simulated
+surveys of four columns, each missing in some 20% of records, 95% intervals cover in linear and
+logistic regression 99 and 98% at epsilon .5 (1,000 records, 27 surveys), 97 and 98% at 1 (1,000 and
+2,000; 35 and 24), and are 1.4 to 3.4 times as long as those by tables, which cover 96 to 97%.
+
 A column whose cells were pooled by private cut points was counted in these pools with others, and
 alone in its grid. Its function is then the mean over the pool's records, by a draw of the grid's
 counts, and y'y is by the grid. Within a pool, a predictor's error of this kind biases no slope, as
