@@ -431,7 +431,9 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         columns, odd = {name: self.schema.columns[name] for name in names}, [0]
         moments = None
         if by != "tables":
-            group = self[RELEASED] if RELEASED in self.groups() and not self.margins else None
+            imputed = set(json.loads(self.attrs.get("imputed", "[]")))
+            alike = RELEASED in self.groups() and not self.margins and imputed.isdisjoint(names)
+            group = self[RELEASED] if alike else None  # tables that are as was released
             places = [list(self.schema.columns).index(name) for name in names]
 
             def tables() -> Iterator[NDArray[np.uint16]]:

@@ -14,10 +14,12 @@ from scipy.special import gammaln
 
 import bayesdp as bdp
 from bayesdp.engines.imputed_tables import Imputation, imputed_tables
+from bayesdp.engines.latent_classes import Noisy
 from bayesdp.engines.latent_records import GRID
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.table.model import TableModel
 from bayesdp.inference.table.posterior import TablePosterior
+from bayesdp.inference.table.released import stored
 from bayesdp.report.whole_table import summarize_table
 from tests.inference.table.test_adversaries import posterior as posterior_of
 from tests.inference.table.test_moments import fitted
@@ -157,6 +159,18 @@ def test_what_does_not_apply_stays_missing_and_what_does_is_imputed():
     assert again.attrs["imputed"] == '["sex", "pregnant"]'
 
 
+def test_released_counts_of_an_imputed_column_that_may_not_apply_are_not_of_its_tables():
+    rng = np.random.default_rng(2)
+    codes = np.stack([rng.integers(0, 2, 80), rng.integers(0, 3, 80), rng.integers(0, 2, 80)], 1)
+    counts = np.zeros((3, 2))
+    np.add.at(counts, (codes[:, 1], codes[:, 2]), 1)
+    made = posterior([codes] * 4)
+    made.add_groups(released=stored([Noisy((1, 2), counts, 0.1, True)], 80, list(SCHEMA.columns)))
+    assert made.regression("rich ~ pregnant", seed=1).by == "moments"
+    assert made.imputed("pregnant", seed=1).schema.columns["pregnant"].missing
+    assert made.imputed("pregnant", seed=1).regression("rich ~ pregnant", seed=1).by == "tables"
+
+
 def test_rules_about_missing_values_and_pools_lose_them():
     """Nobody of 20 has no answer; those of 23 have one, which isn't no."""
     schema = bdp.Schema(
@@ -212,7 +226,7 @@ def test_regressions_of_imputed_columns_are_by_tables_and_of_others_as_before(tm
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert made.regression("a ~ m", draws=4, seed=1).by == "tables"
-    with pytest.raises(InvalidInput, match="have no missing values, imputed or not"):
+    with pytest.raises(InvalidInput, match="aren't imputed or weighed"):
         made.regression("a ~ m", by="moments")
     assert made.regression("a ~ m", draws=4, seed=1).by == "tables"
     assert "8 latent tables, missing values imputed>" in repr(made)

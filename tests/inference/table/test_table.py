@@ -213,7 +213,8 @@ def test_a_table_of_the_data_counts_records_and_of_the_population_has_sampling_e
 
 def test_a_regression_is_that_of_each_table():
     idata = fitted("gaussian", "replace_one")
-    found = idata.regression("age ~ smokes + C(school)", target="data", draws=40, seed=1)
+    asked = {"by": "tables", "target": "data", "draws": 40, "seed": 1}
+    found = idata.regression("age ~ smokes + C(school)", **asked)
     codes = idata.tables["records"].to_numpy().reshape(-1, 400, 4)[7]
     smokes = np.where(codes[:, 1] == 2, np.nan, codes[:, 1])
     table = pd.DataFrame(
