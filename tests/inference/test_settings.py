@@ -95,10 +95,11 @@ def test_nutpie_adapts_the_metric_it_is_told(fit: Any, monkeypatch: pytest.Monke
 def test_stan_samples_as_it_is_told(fit: Any, charest_release: bdp.Release) -> None:
     require_pystan()
     usual = fit("stan", draws=400)
-    careful = fit("stan", draws=400, adapt_delta=0.97, max_treedepth=1, thin=3)
+    careful = fit("stan", draws=400, adapt_delta=0.99, max_treedepth=1, thin=3)
     assert careful.posterior.sizes["draw"] == 400
     accepted = [float(f.sample_stats["acceptance_rate"].mean()) for f in (usual, careful)]
-    assert accepted[0] < 0.93 < 0.94 < accepted[1]
+    # From seed to seed 0.92 and 0.99, with standard deviations of 0.011 and 0.004.
+    assert accepted[0] < 0.96 < accepted[1]
     assert int(careful.sample_stats["tree_depth"].max()) == 1
     p = careful.posterior["p"].to_numpy()
     assert abs(p.mean() - MODEL.posterior(charest_release).mean()) < 5 * az.mcse(p)
