@@ -48,7 +48,7 @@ lint: .venv/.test
 	touch $@
 
 .venv/.docs: .venv/.demo
-	$(BIN)/pip install --quiet --editable ".[docs]"
+	$(BIN)/pip install --quiet --editable ".[all,docs]"
 	touch $@
 
 .venv/.notebook: .venv/.docs
