@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -62,7 +63,7 @@ class Design:
         """Number of coefficients and the outcome."""
         return len(self.names) + 1
 
-    @property
+    @cached_property
     def values(self) -> dict[int, Floats]:
         """The design's columns in each cell, by the table's column; 0 where it is missing."""
         return {
@@ -71,7 +72,9 @@ class Design:
         }
 
     def less(self, centres: Mapping[int, Floats]) -> Design:
-        """Subtract a number from each column that is a function of a table's column."""
+        """Subtract a number from each column but the intercept, if there is one to restore them."""
+        if self.intercept is None:
+            return self
         blocks = [one._replace(values=one.values - centres[one.column]) for one in self.blocks]
         return replace(self, blocks=blocks)
 

@@ -296,8 +296,12 @@ def _complete_grams(
     The sums are drawn of columns less their means, as far as there is an intercept to give them
     back, so that noise in how many records a pair has leaves slopes alone.
     """
-    missing = _most_missing_first(layout, noisy)
-    centres = _means_released(layout, noisy)
+    counts = [one.counts[None] for one in noisy]
+    released = {k: _summed(noisy, counts, (k,), layout.shape(k))[0] for k in layout.used}
+    missing = sorted(layout.design.missing, key=lambda k: -released[k][-1])
+    centres = {
+        block.column: _mean(block.values, released[block.column]) for block in layout.design.blocks
+    }
     centred = replace(layout, design=layout.design.less(centres))
     few = len(layout.used) < 3  # then a pair says which records are complete
     rest = None if few else left_out(centred.design, missing, tables)
@@ -312,16 +316,10 @@ def _complete_grams(
     return drawn
 
 
-def _means_released(layout: _Layout, noisy: Sequence[Noisy]) -> dict[int, Floats]:
-    """Means of the design's columns by released counts, 0 where there is no intercept."""
-    counts = [one.counts[None] for one in noisy]
-    means = {}
-    for block in layout.design.blocks:
-        each = _summed(noisy, counts, (block.column,), layout.shape(block.column))[0]
-        weights = np.maximum(each[: len(block.values)], 0) + np.finfo(float).tiny
-        known = layout.design.intercept is not None
-        means[block.column] = known * np.average(block.values, axis=0, weights=weights)
-    return means
+def _mean(values: Floats, released: Floats) -> Floats:
+    """Mean of the design's columns by a column's released counts, as far as they are positive."""
+    weights = np.maximum(released[: len(values)], 0) + np.finfo(float).tiny
+    return np.asarray(np.average(values, axis=0, weights=weights))
 
 
 def _sums(
@@ -357,15 +355,6 @@ def _sums(
     if missing:
         n = margins[missing[0]][:, :-1].sum(axis=1)
     return gram_of(design, values, n, margins, crossed(values, pairs)), n
-
-
-def _most_missing_first(layout: _Layout, noisy: Sequence[Noisy]) -> list[int]:
-    """Order the columns with missing values by how many were released."""
-    counts = [one.counts[None] for one in noisy]
-    released = {
-        k: _summed(noisy, counts, (k,), layout.shape(k))[0, -1] for k in layout.design.missing
-    }
-    return sorted(released, key=lambda k: -released[k])
 
 
 def left_out(design: Design, missing: Sequence[int], tables: Tables) -> tuple[Floats, Floats]:
