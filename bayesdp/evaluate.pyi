@@ -24,6 +24,7 @@ from .evaluation.studies.cells import Simulated as Simulated
 from .evaluation.studies.models import ModelAnalysis as ModelAnalysis
 from .evaluation.studies.results import StudyResults as StudyResults
 from .evaluation.studies.study import Study as Study
+from .evaluation.synthetic_copies import SyntheticCopies as SyntheticCopies
 from .evaluation.utility import utility as utility
 from .evaluation.utility_plot import plot_utility as plot_utility
 from .inference.log_likelihood import log_likelihood as log_likelihood

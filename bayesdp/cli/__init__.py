@@ -14,6 +14,7 @@ from bayesdp._version import __version__
 from bayesdp.cli import (
     audit,
     catalogue,
+    copies,
     demo,
     doctor,
     errata,
@@ -54,6 +55,7 @@ app.command()(study.study)
 app.command()(inspect.inspect)
 app.command()(estimate.estimate)
 app.command()(impute.impute)
+app.command()(copies.copies)
 app.command()(poststratify.poststratify)
 app.command()(report.report)
 app.command()(explore.explore)

@@ -67,3 +67,43 @@ def test_from_a_survey_to_its_estimates(folder, run_cli, monkeypatch):
         status, out, err = run_cli(line)
         assert (status, out) == (2, "")
         assert message in err
+
+
+@pytest.mark.filterwarnings("ignore:.*of the spread of")
+@pytest.mark.filterwarnings("ignore:the chains of this fit")
+@pytest.mark.filterwarnings("ignore:the copies' fit")
+def test_copies_are_written_and_combined(folder, run_cli, monkeypatch):
+    monkeypatch.chdir(folder)
+    run_cli("synthesize survey.csv --schema survey.toml --epsilon 4 --out s")
+    run_cli("fit s --out s.nc --draws 40 --warmup 20 --setting thin=1 --seed 1")
+    status, out, _ = run_cli("copies s.nc --copies 5 --out 'my copies' --seed 1")
+    assert status == 0
+    assert "5 copies" in out
+    assert "README.txt there says how to analyse them" in out
+    assert "promise: epsilon = 4" in out
+    assert "bayesdp estimate 'my copies' --table age" in out
+    assert len(pd.read_csv("my copies/copy_3.csv").columns) == 3
+    shown = run_cli("estimate 'my copies' 'age ~ smokes' --level 0.9")[1]
+    assert "Intercept" in shown
+    assert "5 copies combined by Rubin's rule" in shown
+    rows = json.loads(run_cli("estimate 'my copies' --table sex,smokes --json")[1])
+    assert [row["sex"] for row in rows] == ["f", "f", "m", "m"]
+    assert sum(row["estimate"] for row in rows) == pytest.approx(1)
+    said = json.loads(run_cli("copies s.nc --copies 2 --out again --kind parquet --json")[1])
+    assert said["number"] == 2
+    assert said["guarantee"].startswith("epsilon = 4")
+    assert (folder / "again" / "copy_2.parquet").is_file()
+    for line, message in (
+        ("copies s.nc --out again", "exists"),
+        ("copies s.nc --out other --kind xlsx", "kind is 'xlsx'"),
+        ("copies s.nc --out other --copies 1", "one copy leaves the noise out"),
+        ("copies s.nc --out other --copies 1000", "there are"),
+        ("copies none.nc --out other", "there is no such file"),
+        ("estimate s --table sex", "isn't a folder of copies"),
+        ("estimate again --table sex --by moments", "are for a posterior"),
+        ("estimate again --table sex --seed 1", "are for a posterior"),
+    ):
+        status, out, err = run_cli(line)
+        assert (status, out) == (2, "")
+        assert message in err
+    assert not (folder / "other").exists()

@@ -36,7 +36,7 @@ from bayesdp.inference.table.margins import (
 from bayesdp.inference.table.moments import estimates_by_moments
 from bayesdp.inference.table.numbers import aligned, counts_of, numbers_of
 from bayesdp.inference.table.pooling import by_pools
-from bayesdp.inference.table.regression import FAMILIES, coefficients, prepared
+from bayesdp.inference.table.regression import FAMILIES, fit_of, prepared
 from bayesdp.inference.table.released import RELEASED
 from bayesdp.inference.table.spread import doubts_of_spreads
 from bayesdp.schema.formulas import columns_of
@@ -453,9 +453,9 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         self._warn_of_spreads(names, drowned=moments is None)
 
         def fitted(codes: pd.DataFrame) -> Any:
-            found, converged = coefficients(formula, family, prepared(columns, codes))
-            odd[0] += not converged
-            return found
+            found = fit_of(formula, family, prepared(columns, codes))
+            odd[0] += not found.converged
+            return found.coefficients
 
         if moments is None:
             estimates = self._estimated(fitted, target, draws, rng, finite=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -38,11 +38,38 @@ def prepared(columns: Mapping[str, Column], codes: pd.DataFrame) -> pd.DataFrame
     return pd.DataFrame(made)
 
 
-def coefficients(formula: str, family: str, frame: pd.DataFrame) -> tuple[Any, bool]:
-    """Fit a regression by statsmodels; its coefficients as a Series, and whether it converged.
+class Fit(NamedTuple):
+    """A regression of one table.
 
-    A coefficient that the table doesn't determine, as that of a label without records or of a
-    constant column beside an intercept, is NaN, where statsmodels takes the shortest solution.
+    Attributes
+    ----------
+    coefficients : Series
+        NaN where the table doesn't determine one, as that of a label without records or of a
+        constant column beside an intercept; statsmodels takes the shortest solution there.
+    converged : bool
+    result : statsmodels results, or None
+        None where the outcome is constant.
+    """
+
+    coefficients: pd.Series[Any]
+    converged: bool
+    result: Any
+
+    @property
+    def variances(self) -> pd.Series[Any]:
+        """Squared standard errors; NaN of coefficients that the table doesn't determine."""
+        import pandas as pd
+
+        if self.result is None:
+            return pd.Series(np.nan, index=self.coefficients.index)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a Hessian that has no inverse: NaN says it
+            errors: pd.Series[Any] = self.result.bse
+        return (errors**2).reindex(self.coefficients.index)
+
+
+def fit_of(formula: str, family: str, frame: pd.DataFrame) -> Fit:
+    """Fit a regression by statsmodels.
 
     Raises
     ------
@@ -81,7 +108,7 @@ def coded(formula: str, family: str, frame: pd.DataFrame) -> tuple[pd.DataFrame,
     return made, frame[outcome].cat.categories
 
 
-def _fitted(y: Any, design: pd.DataFrame, family: str, labels: Any) -> tuple[Any, bool]:
+def _fitted(y: Any, design: pd.DataFrame, family: str, labels: Any) -> Fit:
     """Fit the columns of a design that are independent; NaN for what that leaves open."""
     import pandas as pd
     import statsmodels.api as sm
@@ -91,9 +118,10 @@ def _fitted(y: Any, design: pd.DataFrame, family: str, labels: Any) -> tuple[Any
     chosen, names = design.iloc[:, kept], list(design.columns)
     constant = y.nunique() < 2 and (family != "poisson" or not y.any())
     if family == "linear":
-        found, converged = sm.OLS(y, chosen).fit().params, True
+        fit = sm.OLS(y, chosen).fit()
+        found, converged = fit.params, True
     elif constant:
-        return pd.Series(np.nan, index=names), True
+        return Fit(pd.Series(np.nan, index=names), True, None)
     elif family == "ordinal":
         names = [name for name in names if name != "Intercept"]  # thresholds take its place
         if labels is not None:
@@ -113,7 +141,7 @@ def _fitted(y: Any, design: pd.DataFrame, family: str, labels: Any) -> tuple[Any
         fit = getattr(sm, family.capitalize())(y, chosen).fit(disp=False, maxiter=100)
         found, converged = fit.params, bool(fit.mle_retvals["converged"])
     open_ = [name for name, one in zip(design.columns, known, strict=True) if not one]
-    return found.drop(open_, errors="ignore").reindex(names), converged
+    return Fit(found.drop(open_, errors="ignore").reindex(names), converged, fit)
 
 
 def determined(design: Any) -> tuple[Any, Any]:
