@@ -53,6 +53,7 @@ MAY_IMPORT = {
         "privacy",
         "mechanisms",
         "release",
+        "schema",
         "synthesis",
         "engines",
         "inference",
