@@ -56,7 +56,7 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families.base import Floats, NoisyStatistic, Number, Sums, check_interval
 from bayesdp.mechanisms.families.gaussian_draws import drawn
 from bayesdp.mechanisms.families.gaussian_laws import gaussian_law
-from bayesdp.mechanisms.families.record_grid import RecordGrid, rounded_number
+from bayesdp.mechanisms.families.record_grid import RecordGrid, rounded_number, vector_of
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.mechanisms.noise.pure import up
 
@@ -190,22 +190,7 @@ class Gaussian:
 
     def vector(self, statistic: Any, n: int | None) -> Floats:
         """Return the numbers along the last axis of an array, as they are."""
-        x = np.asarray(statistic)
-        numbers = self.numbers(n)
-        names = ", ".join(number.name for number in numbers)
-        if x.dtype.kind not in "iuf" or x.shape[-1:] != (len(numbers),):
-            raise InvalidInput(
-                f"the statistic has type {x.dtype} and shape {x.shape}; it must be numbers of "
-                f"shape (..., {len(numbers)}): {names}"
-            )
-        for i, number in enumerate(numbers):
-            low = -math.inf if number.low is None else number.low
-            high = math.inf if number.high is None else number.high
-            if not np.all((x[..., i] >= low) & (x[..., i] <= high)):
-                raise InvalidInput(
-                    f"the statistic's {number.name} can't be that of records in {self.bounds}"
-                )
-        return x.astype(np.float64)
+        return vector_of(statistic, self.numbers(n), self.bounds)
 
     def draw(self, noisy: NDArray[Any], mechanism: NoisyStatistic) -> Floats:
         """Draw sorted records, along a last axis of length `size`."""

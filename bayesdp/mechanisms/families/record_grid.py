@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -77,3 +78,33 @@ def rounded_number(
 ) -> Number:
     """A number whose sensitivity includes one rounding of each neighbour's value, up to `most`."""
     return Number(name, up(moves + most / 2**52), low, high)
+
+
+def vector_of(
+    statistic: Any, numbers: Sequence[Number], bounds: tuple[float, float]
+) -> NDArray[np.float64]:
+    """Return a statistic's numbers along the last axis, or raise InvalidInput without showing them.
+
+    Parameters
+    ----------
+    statistic : array_like, shape (..., len(numbers))
+    numbers : sequence of Number
+        The numbers that it has, with their ranges.
+    bounds : tuple of two floats
+        Bounds of the records, for a message.
+    """
+    x = np.asarray(statistic)
+    names = ", ".join(number.name for number in numbers)
+    if x.dtype.kind not in "iuf" or x.shape[-1:] != (len(numbers),):
+        raise InvalidInput(
+            f"the statistic has type {x.dtype} and shape {x.shape}; it must be numbers of "
+            f"shape (..., {len(numbers)}): {names}"
+        )
+    for i, number in enumerate(numbers):
+        low = -math.inf if number.low is None else number.low
+        high = math.inf if number.high is None else number.high
+        if not np.all((x[..., i] >= low) & (x[..., i] <= high)):
+            raise InvalidInput(
+                f"the statistic's {number.name} can't be that of records in {bounds}"
+            )
+    return x.astype(np.float64)
