@@ -97,12 +97,7 @@ class Gamma:
     kind: str = field(default="gamma", init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bounds", check_interval(self.bounds))
-        if self.bounds[0] < 0:
-            raise InvalidInput(
-                f"bounds is {self.bounds}; records of a gamma law aren't negative, so the lower "
-                "bound must be at least 0, for example (0, 240)"
-            )
+        object.__setattr__(self, "bounds", check_positive_interval(self.bounds))
         object.__setattr__(self, "shape", check_shape(self.shape))
         if self.prior is not None:
             object.__setattr__(self, "prior", check_prior(self.prior, law="gamma"))
@@ -203,3 +198,14 @@ def check_shape(shape: Any) -> float:
             "for exponential records"
         )
     return checked
+
+
+def check_positive_interval(bounds: Any) -> tuple[float, float]:
+    """Return public bounds of records that aren't negative as two floats, or raise InvalidInput."""
+    low, high = check_interval(bounds)
+    if low < 0:
+        raise InvalidInput(
+            f"bounds is {quoted(bounds)}; records of a gamma law aren't negative, so the lower "
+            "bound must be at least 0, for example (0, 240)"
+        )
+    return low, high

@@ -127,7 +127,7 @@ class _NoisySum:
         steps = to_steps(sums, step, dimension=None, whole=False, within=within)
         edge = -0.5 if self.truncated else 0.5
         gaps = steps - self.first, self.last - steps
-        centre = self.b + steps * step
+        centre = np.asarray(self.b + steps * step, dtype=np.float64)
         low, high = (self.b + step * (end + side) for end, side in
                      ((self.first, edge), (self.last, -edge)))  # fmt: skip
         logs = self._integral(total, centre, low, high)

@@ -1,0 +1,156 @@
+r"""Likelihood of the sum of gamma records given a release, and the posterior of their rate.
+
+A mechanism's law is a function of the sum S alone. Given S, and the number c of records that were
+moved to a bound where that matters, the rate is gamma (`bayesdp.inference.gamma.sums`), so that
+
+    theta | z  ~  sum over c of the integral of Gamma(a', b + S) w(c, S) dS,
+    w(c, S) ~ p(c, S) prod_j p(z_j | S),
+
+is a mixture of gamma laws. The integral is over log S, by Gauss and Legendre's rule on pieces no
+longer than twice 1 / sqrt(a + n k), the relative width of a component, or than the law's own scale,
+between the points where a law has a kink (`bayesdp.inference.gaussian.mean`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from bayesdp.core.sum_views import PositiveSumView
+from bayesdp.core.views import Cell
+from bayesdp.engines.gamma_mixture import GammaMixture
+from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.gamma.sums import Sums
+from bayesdp.inference.gaussian.mean import Seen, nodes_of, seen_through_noise
+from bayesdp.inference.gaussian.windows import shared, window
+from bayesdp.release import Part
+
+Floats = NDArray[np.float64]
+
+_START = 5.0  # log of the factor below the largest sum where a search starts
+_LARGEST = 690.0  # log of a sum, which is to be a float
+_NEGLIGIBLE = 1e-17  # weight of a component
+
+
+@dataclass(frozen=True)
+class SeenTotal:
+    """Likelihood of the sum of n positive records, given the copies of one release.
+
+    Attributes
+    ----------
+    seen : Seen
+        The likelihood, its ends and kinks, as a function of the sum in place of the mean.
+    relative : float
+        Relative change of the sum over which the law varies; inf where `seen.scale` says it all.
+    """
+
+    seen: Seen
+    relative: float = math.inf
+
+    @property
+    def near(self) -> tuple[float, float]:
+        """Interval of log sums from which a search for the posterior's mass starts."""
+        low, high = (min(max(end, self.seen.ends[0]), self.seen.ends[1]) for end in self.seen.near)
+        last = math.log(max(high, self.seen.scale)) if math.isfinite(high) else _LARGEST
+        return (math.log(low) if low > 0 else last - _START), last
+
+
+def total_through_noise(part: Part, cell: Cell, n: int, statistic: str) -> SeenTotal:
+    """Read the likelihood of the sum from a noisy sum or mean."""
+    seen = seen_through_noise(part, cell, n, 1.0 if statistic == "sum" else 1 / n)
+    low, high = max(seen.ends[0], 0.0), seen.ends[1]
+    if not high > 0:
+        raise InvalidInput("the outputs have probability zero under the model")
+    return SeenTotal(
+        Seen(n, (low, high), seen.scale, seen.kinks, seen.log_law, seen.near)
+    )  # fmt: skip
+
+
+def total_through_copies(part: Part, view: PositiveSumView) -> SeenTotal:
+    """Read the likelihood of the sum by the mechanism's own law given it."""
+    low, high = (view.n * end for end in view.bounds)
+
+    def log_law(totals: Floats) -> Floats:
+        return view.law(part.outputs, np.clip(totals, low, high))
+
+    made = Seen(view.n, (low, high), high, lambda start, end: np.empty(0), log_law, (low, high))
+    return SeenTotal(made, view.scale)
+
+
+@dataclass(frozen=True)
+class RatePosterior:
+    """Posterior of the rate, and the log probability, or density, of the outputs."""
+
+    mixture: GammaMixture
+    log_evidence: float
+
+
+def posterior_of_rate(
+    each: Sequence[SeenTotal], sums: Sums, shape: float, prior: tuple[float, float]
+) -> RatePosterior:
+    """Compute the exact posterior of the rate; see the module's docstring.
+
+    Raises
+    ------
+    InvalidInput
+        If the outputs have probability zero, or say nothing of how large the sum is.
+    """
+    all_ends = [sums.ends, *(one.seen.ends for one in each)]
+    least, most = max(low for low, _ in all_ends), min(high for _, high in all_ends)
+    if not least < most:
+        raise InvalidInput("the releases together have probability zero under the model")
+    ends = math.log(least) if least > 0 else -math.inf, min(math.log(most), _LARGEST)
+
+    def log_law(log_totals: Floats) -> Floats:
+        totals = np.clip(np.exp(log_totals), least, most)
+        laws = [one.seen.log_law(totals) for one in each]
+        return np.asarray(np.sum(laws, axis=0), dtype=np.float64)
+
+    def log_weight(log_totals: Floats) -> Floats:
+        logs = special.logsumexp(sums.terms(log_totals)[0], axis=1)
+        return np.asarray(logs + log_law(log_totals), dtype=np.float64)
+
+    def kinks(start: float, end: float) -> Floats:
+        first, last = math.exp(start), math.exp(end)
+        found = np.concatenate([sums.kinks(), *(one.seen.kinks(first, last) for one in each)])
+        return np.asarray(np.log(found[found > 0]))
+
+    low, high = window(log_weight, *shared([one.near for one in each], ends), ends)
+    if high >= _LARGEST:
+        raise InvalidInput(
+            "all outputs are at an upper bound, beyond which any sum is as likely, and the prior "
+            "gives the largest of them too much probability; take one of larger shape than "
+            f"prior = {quoted(prior)}"
+        )
+    widths = [min(one.relative, one.seen.scale * math.exp(-high)) for one in each]
+    scale = min(1 / math.sqrt(prior[0] + sums.n * shape), *widths)
+    in_logs = Seen(sums.n, ends, scale, kinks, log_law)
+    nodes, log_lengths, _ = nodes_of(in_logs, low, high, scale)
+    logs, shapes = sums.terms(nodes)
+    logs = logs + (log_law(nodes) + log_lengths)[:, None]
+    rates = np.broadcast_to(prior[1] + np.exp(nodes)[:, None], logs.shape)
+    parts = [logs.ravel(), shapes.ravel(), rates.ravel()]
+    if (atom := sums.atom()) is not None:
+        mass, total, of = atom
+        alone = mass + float(log_law(np.array([math.log(total)]))[0])
+        parts = [np.append(*one) for one in zip(parts, (alone, of, prior[1] + total), strict=True)]
+    return _mixture(*parts)
+
+
+def _mixture(logs: Floats, shapes: Floats, rates: Floats) -> RatePosterior:
+    """Posterior whose components have these log weights, but for the negligible ones."""
+    whole = float(special.logsumexp(logs))
+    weights = np.exp(logs - whole)
+    keep = weights > _NEGLIGIBLE
+    kept = weights[keep] / weights[keep].sum()
+    return RatePosterior(GammaMixture(kept, shapes[keep], rates[keep]), whole)
+
+
+def known_total(n: int, total: float, shape: float, prior: tuple[float, float]) -> GammaMixture:
+    """Compute the posterior of the rate from the sum of n records: a single gamma law."""
+    return GammaMixture(np.ones(1), np.array([prior[0] + n * shape]), np.array([prior[1] + total]))
