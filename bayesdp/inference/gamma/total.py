@@ -28,12 +28,14 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.gamma.sums import Sums
 from bayesdp.inference.gaussian.mean import Seen, nodes_of, seen_through_noise
 from bayesdp.inference.gaussian.windows import shared, window
+from bayesdp.mechanisms.noise.reach import range_of
 from bayesdp.release import Part
 
 Floats = NDArray[np.float64]
 
 _START = 5.0  # log of the factor below the largest sum where a search starts
 _LARGEST = 690.0  # log of a sum, which is to be a float
+_BEYOND = 800.0  # scales of noise, which goes no further
 _NEGLIGIBLE = 1e-17  # weight of a component
 
 
@@ -62,13 +64,19 @@ class SeenTotal:
 
 def total_through_noise(part: Part, cell: Cell, n: int, statistic: str) -> SeenTotal:
     """Read the likelihood of the sum from a noisy sum or mean."""
-    seen = seen_through_noise(part, cell, n, 1.0 if statistic == "sum" else 1 / n)
-    low, high = max(seen.ends[0], 0.0), seen.ends[1]
+    unit = 1.0 if statistic == "sum" else 1 / n
+    seen = seen_through_noise(part, cell, n, unit)
+    (low, high), furthest = seen.ends, math.inf
+    if cell.bounding == "inflated":  # beyond the end, all is moved to it
+        furthest = (range_of(cell)[1] + _BEYOND * cell.scale) / unit
     if not high > 0:
         raise InvalidInput("the outputs have probability zero under the model")
-    return SeenTotal(
-        Seen(n, (low, high), seen.scale, seen.kinks, seen.log_law, seen.near)
-    )  # fmt: skip
+
+    def log_law(totals: Floats) -> Floats:
+        return seen.log_law(np.minimum(totals, furthest))
+
+    ends = max(low, 0.0), high
+    return SeenTotal(Seen(n, ends, seen.scale, seen.kinks, log_law, seen.near))
 
 
 def total_through_copies(part: Part, view: PositiveSumView) -> SeenTotal:

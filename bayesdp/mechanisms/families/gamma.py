@@ -205,7 +205,7 @@ def check_positive_interval(bounds: Any) -> tuple[float, float]:
     low, high = check_interval(bounds)
     if low < 0:
         raise InvalidInput(
-            f"bounds is {quoted(bounds)}; records of a gamma law aren't negative, so the lower "
+            f"bounds is ({low}, {high}); records of a gamma law aren't negative, so the lower "
             "bound must be at least 0, for example (0, 240)"
         )
     return low, high

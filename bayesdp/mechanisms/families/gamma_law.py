@@ -54,6 +54,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _FAR = 50.0  # log of what is negligible beside the largest
 _CHANGE = 3.0  # of L over a piece
 _FINE = 8  # steps of the lattice to the scale of g, at least
+_LARGEST = 1e100
 _BLOCK = 1 << 13  # sums and totals taken at once
 
 
@@ -111,7 +112,7 @@ class _NoisySum:
         self.first, self.last = (int(end or 0) for end in self.part.ends)
         if (self.b + self.first * step) / math.sqrt(alpha + beta) < _FINE * step:
             raise InvalidInput(
-                f"prior is {quoted(family.rate_prior)}, whose second number is so small that the "
+                f"prior is {family.rate_prior}, whose second number is so small that the "
                 "law of the records is that of the noise's lattice, of step "
                 f"{quoted(step)}: intractable; combine the copies with bdp.combine"
             )
@@ -179,6 +180,7 @@ class _NoisySum:
 
     def _cuts(self, total: Floats, centre: Floats) -> Sequence[Floats]:
         """Points between which the integrand is monotone; any where there is none."""
+        total = np.minimum(total, _LARGEST)  # beyond it, g is z^A
         if self.part.noise.laplace:
             x, mean = self.beta * self.scale, self.alpha * total * self.scale
             below, above = total - x, total + x
