@@ -19,9 +19,9 @@ and all are moved, S = n u, with probability (b / (b + n u))^a. Where records be
 (l, u) are refused, what was released says that there is none: it is c = 0, with V_n(S - n l) for
 u - l in place of u.
 
-The sum over c is over those that aren't negligible. Where they are more than 128, it is over as many
-of them, evenly spaced and 0.15 standard deviations of c apart: terms are smooth in c, and as small
-at c = 0 as elsewhere at the ends, so that such a sum is the same.
+The sum over c is over those that aren't negligible. Where they are more than 128, it is over as
+many of them, evenly spaced and 0.15 standard deviations of c apart: terms are smooth in c, and
+negligible at c = 0 too, so that such a sum is the same.
 """
 
 from __future__ import annotations

@@ -58,7 +58,8 @@ class SeenTotal:
     def near(self) -> tuple[float, float]:
         """Interval of log sums from which a search for the posterior's mass starts."""
         low, high = (min(max(end, self.seen.ends[0]), self.seen.ends[1]) for end in self.seen.near)
-        last = math.log(max(high, self.seen.scale)) if math.isfinite(high) else _LARGEST
+        least = max(low, self.seen.scale)
+        last = math.log(max(high, least)) if math.isfinite(high) else math.log(least) + _START
         return (math.log(low) if low > 0 else last - _START), last
 
 
@@ -128,7 +129,7 @@ def posterior_of_rate(
         found = np.concatenate([sums.kinks(), *(one.seen.kinks(first, last) for one in each)])
         return np.asarray(np.log(found[found > 0]))
 
-    low, high = window(log_weight, *shared([one.near for one in each], ends), ends)
+    low, high = window(log_weight, *_start(each, ends), ends)
     if high >= _LARGEST:
         raise InvalidInput(
             "all outputs are at an upper bound, beyond which any sum is as likely, and the prior "
@@ -148,6 +149,14 @@ def posterior_of_rate(
         alone = mass + float(log_law(np.array([math.log(total)]))[0])
         parts = [np.append(*one) for one in zip(parts, (alone, of, prior[1] + total), strict=True)]
     return _mixture(*parts)
+
+
+def _start(each: Sequence[SeenTotal], ends: tuple[float, float]) -> tuple[float, float]:
+    """Interval of log sums from which to search; never an end alone, where none may be possible."""
+    low, high = shared([one.near for one in each], ends)
+    if high - low < _START * 2.0**-20:
+        low, high = max(low - _START, ends[0]), min(high + _START, ends[1])
+    return low, high
 
 
 def _mixture(logs: Floats, shapes: Floats, rates: Floats) -> RatePosterior:

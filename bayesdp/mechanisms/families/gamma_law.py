@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy
@@ -45,9 +45,6 @@ from bayesdp.mechanisms.families.normal_views import confidential_n
 from bayesdp.mechanisms.laws import HALF_LOG_2PI
 from bayesdp.mechanisms.noise.lattice import to_steps
 
-if TYPE_CHECKING:
-    from bayesdp.mechanisms.families.gamma import Gamma
-
 Floats = NDArray[np.float64]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
@@ -58,7 +55,23 @@ _LARGEST = 1e100
 _BLOCK = 1 << 13  # sums and totals taken at once
 
 
-def gamma_law(family: Gamma, output: Any, total: Floats, mechanism: NoisyStatistic) -> Floats:
+class GammaFamily(Protocol):
+    """Protocol of gamma records: their bounds, their known shape, and the prior of their rate."""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Public ends of the confidential records."""
+
+    @property
+    def shape(self) -> float:
+        """Shape of the records' law."""
+
+    @property
+    def rate_prior(self) -> tuple[float, float]:
+        """Shape and rate of the gamma prior of the records' rate."""
+
+
+def gamma_law(family: GammaFamily, output: Any, total: Floats, mechanism: NoisyStatistic) -> Floats:
     """Log-density of the records along the output's last axis, given the sum of the confidential.
 
     It is vectorised over both.
@@ -86,7 +99,9 @@ def gamma_law(family: Gamma, output: Any, total: Floats, mechanism: NoisyStatist
     return np.asarray(np.where(inside, logs + blurred.reshape(totals.shape), -np.inf))
 
 
-def views_of_noisy_sum(family: Gamma, mechanism: NoisyStatistic, clip: bool) -> tuple[View, ...]:
+def views_of_noisy_sum(
+    family: GammaFamily, mechanism: NoisyStatistic, clip: bool
+) -> tuple[View, ...]:
     """The view of copies that are drawn given the noisy sum of gamma records."""
     if mechanism.n is None:
         return (confidential_n(PositiveSumView),)
@@ -103,7 +118,9 @@ def views_of_noisy_sum(family: Gamma, mechanism: NoisyStatistic, clip: bool) -> 
 class _NoisySum:
     """Mean of g over the noisy sum, given the sum: the module's docstring has the formulas."""
 
-    def __init__(self, family: Gamma, mechanism: NoisyStatistic, alpha: float, beta: float) -> None:
+    def __init__(
+        self, family: GammaFamily, mechanism: NoisyStatistic, alpha: float, beta: float
+    ) -> None:
         (self.part,) = mechanism.parts
         self.alpha, self.beta, self.b = alpha, beta, family.rate_prior[1]
         self.truncated = mechanism.bounding == "truncated"

@@ -175,6 +175,20 @@ def test_a_fit_has_the_mixture_s_law():
     assert exact.pdf(-1.0) == exact.cdf(-1.0) == 0
 
 
+@pytest.mark.parametrize("outputs", [[12.0, 12.0], [0.0, 0.0], [0.0, 12.0]])
+@pytest.mark.parametrize("bounds", [None, (0.0, 1.0)])
+@pytest.mark.parametrize("scale", [0.01, 4.0, 400.0])
+def test_outputs_at_an_end_have_a_posterior(outputs, bounds, scale):
+    """Where the sum of moved records may be there, and where it has no density."""
+    ends: dict[str, Any] = {"bounds": (0, 12), "bounding": "inflated"}
+    release = bdp.Release.of(Noise(scale, 1.0, REPLACE, n=12, **ends), outputs)
+    found = GammaModel((4.0, 4.0), bounds=bounds).posterior(release)
+    low, high = found.interval()
+    assert 0 < low < found.mean() < high
+    if scale == 400.0:  # which says next to nothing
+        assert found.mean() == pytest.approx(1.0, abs=0.1)
+
+
 def test_several_releases_are_one_observation():
     noise, z = Noise(4.0, 2.0, REPLACE, n=20), [18.0, 25.0]
     model = GammaModel((2.0, 3.0))
