@@ -181,6 +181,7 @@ CASES = {
         exact((0.25, 1.5), 40, dimension=2),
         ("mu", "sigma"),
     ),
+    "gamma, exact": Case(bdp.models.GammaModel((2.0, 3.0)), exact(35.5, 40), ("rate", "mean")),
     "multinomial, exact": Case(
         bdp.MultinomialModel((1.0, 0.5, 2.0)),
         exact((9, 0, 11), 20, dimension=3, whole=True, threshold=5),

@@ -29,18 +29,20 @@ from scipy import special
 
 from bayesdp.checks import check_at_least_one, check_one_of, keep
 from bayesdp.core.sum_views import PositiveSumView
-from bayesdp.core.views import NoiseView, check_tractable, view_of
+from bayesdp.core.views import ExactView, NoiseView, check_tractable, view_of
 from bayesdp.engines import exact
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.gamma_mixture import GammaMixture, gamma_logpdf
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Run
 from bayesdp.inference.conflict import Noise, noise_from
+from bayesdp.inference.exact_release import is_exact
 from bayesdp.inference.gamma.sums import BoundedSums, FreeSums, Sums
 from bayesdp.inference.gamma.total import (
     RatePosterior,
     SeenTotal,
     known_total,
+    posterior_given_total,
     posterior_of_rate,
     total_through_copies,
     total_through_noise,
@@ -50,6 +52,7 @@ from bayesdp.inference.predictive_statistics import Rng, Statistic, Theta
 from bayesdp.inference.readers import instead
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
+from bayesdp.mechanisms.counts.exact_statistic import value_of
 from bayesdp.mechanisms.families.gamma import check_positive_interval, check_shape
 from bayesdp.release import Part, Release
 from bayesdp.warned import warn_about
@@ -60,7 +63,8 @@ _WARN_BIAS = 0.2  # standard deviations of the mean
 TAKES = (
     "modips copies of gamma records with n public (bdp.ModipsSynthesizer with bdp.families.Gamma), "
     "and a noisy sum or mean by LaplaceMechanism, GaussianMechanism, DiscreteLaplaceMechanism or "
-    "DiscreteGaussianMechanism"
+    "DiscreteGaussianMechanism, or such a number exactly by "
+    "bdp.distributional.ExactStatisticMechanism"
 )
 
 
@@ -136,6 +140,9 @@ class GammaModel(Model):
         """Return True if the model has the law of this mechanism's outputs."""
         if view_of(mechanism, PositiveSumView) is not None:
             return True
+        exact = view_of(mechanism, ExactView)
+        if exact is not None:
+            return exact.shape == () and not exact.hidden
         noise = view_of(mechanism, NoiseView)
         return noise is not None and is_noise(mechanism) and noise.shape == ()
 
@@ -256,13 +263,27 @@ class GammaModel(Model):
         return {"rate": rate, "mean": self.shape / rate}
 
     def _posterior_of(self, parts: Sequence[Part]) -> RatePosterior:
-        n = agreed_size(parts, self.n)
-        each = [self._seen(part, n) for part in parts]
-        bounds, size = self._bounds_of(parts), each[0].seen.n
+        n, known = agreed_size(parts, self.n), [part for part in parts if is_exact(part.mechanism)]
+        each = [self._seen(part, n) for part in parts if part not in known]
+        bounds, size = self._bounds_of(parts), size_of(parts[0], n)
         sums: Sums = FreeSums(size, self.shape, self.prior)
         if bounds is not None and bounds.exact(self.shape):
             sums = BoundedSums(size, bounds.ends, bounds.clip, self.prior)
-        return posterior_of_rate(each, sums, self.shape, self.prior)
+        if not known:
+            return posterior_of_rate(each, sums, self.shape, self.prior)
+        totals = {self._known(part, size) for part in known}
+        if len(totals) > 1:
+            raise InvalidInput("the exact releases differ, but are to be of one sum")
+        return posterior_given_total(totals.pop(), each, sums, self.prior)
+
+    def _known(self, part: Part, n: int) -> float:
+        """Sum of the records where it was released exactly."""
+        if not self.reads(part.mechanism):
+            raise self._unlike(part.mechanism)
+        total = float(value_of(part.outputs)) * (1 if self.statistic == "sum" else n)
+        if not total > 0:
+            raise InvalidInput("the exact sum isn't positive; that of gamma records always is")
+        return total
 
     def _bounds_of(self, parts: Sequence[Part]) -> Bounds | None:
         """Public bounds of a group's records; None where there are none."""
@@ -281,10 +302,7 @@ class GammaModel(Model):
         mechanism: Any = part.mechanism
         check_tractable(mechanism, PositiveSumView)
         if not self.reads(mechanism):
-            raise InvalidInput(
-                f"the release's mechanism {quoted(mechanism.name)} doesn't randomise what a "
-                f"GammaModel can read; it takes {TAKES}; {instead(mechanism)}"
-            )
+            raise self._unlike(mechanism)
         size = size_of(part, n)
         if (view := view_of(mechanism, PositiveSumView)) is None:
             noise: Any = view_of(mechanism, NoiseView)
@@ -296,7 +314,16 @@ class GammaModel(Model):
             )
         return total_through_copies(part, view)
 
+    def _unlike(self, mechanism: Any) -> InvalidInput:
+        return InvalidInput(
+            f"the release's mechanism {quoted(mechanism.name)} doesn't randomise what a "
+            f"GammaModel can read; it takes {TAKES}; {instead(mechanism)}"
+        )
+
     def _naive(self, part: Part) -> GammaMixture:
+        if is_exact(part.mechanism):
+            size = size_of(part, self.n)
+            return known_total(size, self._known(part, size), self.shape, self.prior)
         n = self._seen(part, self.n).seen.n
         if view_of(part.mechanism, PositiveSumView) is not None:
             records = np.concatenate([part.mechanism.records(z) for z in part.outputs])

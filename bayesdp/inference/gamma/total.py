@@ -151,6 +151,39 @@ def posterior_of_rate(
     return _mixture(*parts)
 
 
+def posterior_given_total(
+    total: float, each: Sequence[SeenTotal], sums: Sums, prior: tuple[float, float]
+) -> RatePosterior:
+    """Compute the posterior of the rate where the sum is known exactly.
+
+    Parameters
+    ----------
+    total : float
+        Sum of the records, which is positive.
+    each : sequence of SeenTotal
+        Likelihoods from other releases of these records, which matter to the evidence alone.
+    sums, prior
+        As for `posterior_of_rate`.
+
+    Raises
+    ------
+    InvalidInput
+        If no records within the bounds have this sum, or the releases contradict each other.
+    """
+    least, most = sums.ends
+    if not least <= total <= most:
+        raise InvalidInput("the exact sum isn't that of records within the bounds")
+    logs, shapes = sums.terms(np.array([math.log(total)]))
+    law = np.sum([one.seen.log_law(np.array([total]))[0] for one in each])
+    logs, shapes = logs[0] - math.log(total), shapes[0]
+    atom = sums.atom()
+    if atom is not None and total == atom[1]:
+        logs, shapes = np.array([atom[0]]), np.array([atom[2]])
+    if not np.max(logs) + law > -math.inf:
+        raise InvalidInput("the releases together have probability zero under the model")
+    return _mixture(logs + law, shapes, np.full(shapes.size, prior[1] + total))
+
+
 def _start(each: Sequence[SeenTotal], ends: tuple[float, float]) -> tuple[float, float]:
     """Interval of log sums from which to search; never an end alone, where none may be possible."""
     low, high = shared([one.near for one in each], ends)

@@ -199,6 +199,39 @@ def test_several_releases_are_one_observation():
     assert model.log_evidence(two) == pytest.approx(model.log_evidence(one), abs=1e-7)
 
 
+def exactly(total: float, n: int) -> bdp.Release:
+    kinds = bdp.distributional
+    promise = kinds.DistributionalGuarantee(0.5, 1e-6, "any", kinds.LawClass.of("any"))
+    return bdp.Release.of(kinds.ExactStatisticMechanism(promise, n), [total])
+
+
+@pytest.mark.parametrize("bounds", [None, (0.0, 1.0)])
+@pytest.mark.parametrize("total", [7.25, 12.0])
+def test_an_exact_sum_is_one_with_next_to_no_noise(bounds, total):
+    """Where all are moved to their bound too; its evidence is a density of the sum."""
+    model = GammaModel((4.0, 4.0), bounds=bounds)
+    known = model.posterior(exactly(total, 12))
+    noisy = bdp.Release.of(Noise(1e-4, 1.0, REPLACE, n=12), [total])
+    near = model.posterior(noisy)
+    assert known.mean() == pytest.approx(near.mean(), rel=2e-4)
+    assert known.sd() == pytest.approx(near.sd(), rel=2e-4)
+    if total == 7.25:
+        step = noisy.mechanism.step  # a lattice point has a probability, the exact sum a density
+        law = model.log_evidence(noisy) - math.log(step)
+        assert model.log_evidence(exactly(total, 12)) == pytest.approx(law, abs=1e-3)
+    both = model.posterior([exactly(total, 12), noisy])
+    assert both.mean() == pytest.approx(known.mean(), rel=1e-12)
+
+
+def test_exact_sums_that_cannot_be_are_refused():
+    with pytest.raises(bdp.errors.InvalidInput, match="within the bounds"):
+        GammaModel((4.0, 4.0), bounds=(0, 1)).posterior(exactly(12.5, 12))
+    with pytest.raises(bdp.errors.InvalidInput, match="isn't positive"):
+        GammaModel((4.0, 4.0)).posterior(exactly(-1.0, 12))
+    with pytest.raises(bdp.errors.InvalidInput, match="exact releases differ"):
+        GammaModel((4.0, 4.0)).posterior([exactly(5.0, 12), exactly(6.0, 12)])
+
+
 def test_a_mixture_of_one_is_a_gamma_law():
     one, law = GammaMixture(np.ones(1), np.array([3.0]), np.array([2.0])), stats.gamma(3, scale=0.5)
     assert (one.mean(), one.sd()) == pytest.approx((law.mean(), law.std()))
