@@ -27,6 +27,7 @@ negligible at c = 0 too, so that such a sum is the same.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,9 +35,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.inference.gamma.irwin_hall import log_irwin_hall
+from bayesdp.inference.gamma.irwin_hall import log_irwin_hall, rough_log_irwin_hall
 
 Floats = NDArray[np.float64]
+Density = Callable[[Floats, Floats], Floats]
 Atom = tuple[float, float, float]
 
 _FAR = 45.0  # log of what is negligible beside the largest
@@ -144,14 +146,16 @@ class BoundedSums:
         (a, b), top = self.prior, self.ends[1]
         return -a * math.log1p(top / b), top, a
 
-    def _joint(self, log_totals: Floats, moved: Floats) -> Floats:
+    def _joint(
+        self, log_totals: Floats, moved: Floats, density: Density = log_irwin_hall
+    ) -> Floats:
         """Log density of log S and c, of shape (totals, c) as `moved` has."""
         (a, b), n, x = self.prior, self.n, log_totals[:, None]
         free, totals = n - moved, np.exp(x)
         logs = special.gammaln(n + 1) - special.gammaln(moved + 1) - special.gammaln(free + 1)
         logs = logs + a * math.log(b) - special.gammaln(a) + special.gammaln(a + free)
         rest = (totals - n * self.bounds[0]) / self.width - moved
-        logs = logs + (free - 1) * math.log(self.width) + log_irwin_hall(free, rest)
+        logs = logs + (free - 1) * math.log(self.width) + density(free, rest)
         return np.asarray(logs + x - (a + free) * np.logaddexp(math.log(b), x))
 
     def _likely(self, log_totals: Floats) -> tuple[Floats, Floats]:
@@ -160,7 +164,7 @@ class BoundedSums:
         rows, grid = np.arange(log_totals.size), np.linspace(0, 1, _COARSE)
         while np.any(wide := last - first > _COARSE):
             tried = np.rint(first[:, None] + (last - first)[:, None] * grid)
-            logs = self._joint(log_totals, tried)
+            logs = self._joint(log_totals, tried, rough_log_irwin_hall)
             good = logs >= logs.max(axis=1, keepdims=True) - _FAR
             below = np.maximum(good.argmax(axis=1) - 1, 0)
             above = np.minimum(_COARSE - good[:, ::-1].argmax(axis=1), _COARSE - 1)

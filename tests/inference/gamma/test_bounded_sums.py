@@ -9,7 +9,7 @@ import pytest
 from scipy import integrate, special, stats
 
 from bayesdp.inference.gamma import sums as gamma_sums
-from bayesdp.inference.gamma.irwin_hall import log_irwin_hall
+from bayesdp.inference.gamma.irwin_hall import log_irwin_hall, rough_log_irwin_hall
 from bayesdp.inference.gamma.sums import BoundedSums, FreeSums
 
 PRIOR = (2.5, 3.0)
@@ -35,6 +35,7 @@ def test_the_density_of_a_sum_of_uniform_variables(j):
     s = np.array(shares) * j
     found = log_irwin_hall(np.array(j), s)
     assert found == pytest.approx([irwin_hall(j, x) for x in s], abs=2e-12)
+    assert np.max(np.abs(rough_log_irwin_hall(np.array(j), s) - found)) < 0.5
     assert np.all(log_irwin_hall(np.array(j), np.array([-1.0, 0.0, j, j + 1])) == -np.inf)
 
 
