@@ -24,7 +24,7 @@ from scipy import special
 from bayesdp.core.sum_views import PositiveSumView
 from bayesdp.core.views import Cell
 from bayesdp.engines.gamma_mixture import GammaMixture
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import InvalidInput
 from bayesdp.inference.gamma.sums import Sums
 from bayesdp.inference.gaussian.mean import Seen, nodes_of, seen_through_noise
 from bayesdp.inference.gaussian.windows import shared, window
@@ -99,6 +99,68 @@ class RatePosterior:
     log_evidence: float
 
 
+@dataclass(frozen=True)
+class _InLogs:
+    """Law of the logarithm of the sum, and of the outputs given it, between two ends of the sum."""
+
+    each: Sequence[SeenTotal]
+    sums: Sums
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, each: Sequence[SeenTotal], sums: Sums) -> _InLogs:
+        """Law between the ends that all have in common; InvalidInput if they have none."""
+        ends = [sums.ends, *(one.seen.ends for one in each)]
+        least, most = max(low for low, _ in ends), min(high for _, high in ends)
+        if not least < most:
+            raise InvalidInput("the releases together have probability zero under the model")
+        return cls(each, sums, least, most)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        low = math.log(self.least) if self.least > 0 else -math.inf
+        return low, min(math.log(self.most), _LARGEST)
+
+    def log_law(self, log_totals: Floats) -> Floats:
+        totals = np.clip(np.exp(log_totals), self.least, self.most)
+        laws = [one.seen.log_law(totals) for one in self.each]
+        return np.asarray(np.sum(laws, axis=0), dtype=np.float64)
+
+    def log_weight(self, log_totals: Floats) -> Floats:
+        logs = special.logsumexp(self.sums.terms(log_totals)[0], axis=1)
+        return np.asarray(logs + self.log_law(log_totals), dtype=np.float64)
+
+    def kinks(self, start: float, end: float) -> Floats:
+        first, last = math.exp(start), math.exp(end)
+        laws = (one.seen.kinks(first, last) for one in self.each)
+        found = np.concatenate([self.sums.kinks(), *laws])
+        return np.asarray(np.log(found[found > 0]))
+
+    def start(self) -> tuple[float, float]:
+        """Interval to search from; never an end alone, where the sum may have no density."""
+        low, high = shared([one.near for one in self.each], self.ends)
+        if high - low < _START * 2.0**-20:
+            low, high = max(low - _START, self.ends[0]), min(high + _START, self.ends[1])
+        return low, high
+
+    def nodes(self, relative: float) -> tuple[Floats, Floats]:
+        """Nodes where the law isn't negligible, and the logs of their weights.
+
+        Pieces are no longer than twice `relative`, or the scale of any law.
+        """
+        low, high = window(self.log_weight, *self.start(), self.ends)
+        if high >= _LARGEST:
+            raise InvalidInput(
+                "all outputs are at an upper bound, beyond which any sum is as likely, and the "
+                "prior gives the largest of them too much probability; take a prior of larger shape"
+            )
+        widths = [min(one.relative, one.seen.scale * math.exp(-high)) for one in self.each]
+        scale = min(relative, *widths)
+        made = Seen(self.sums.n, self.ends, scale, self.kinks, self.log_law)
+        return nodes_of(made, low, high, scale)[:2]
+
+
 def posterior_of_rate(
     each: Sequence[SeenTotal], sums: Sums, shape: float, prior: tuple[float, float]
 ) -> RatePosterior:
@@ -109,44 +171,15 @@ def posterior_of_rate(
     InvalidInput
         If the outputs have probability zero, or say nothing of how large the sum is.
     """
-    all_ends = [sums.ends, *(one.seen.ends for one in each)]
-    least, most = max(low for low, _ in all_ends), min(high for _, high in all_ends)
-    if not least < most:
-        raise InvalidInput("the releases together have probability zero under the model")
-    ends = math.log(least) if least > 0 else -math.inf, min(math.log(most), _LARGEST)
-
-    def log_law(log_totals: Floats) -> Floats:
-        totals = np.clip(np.exp(log_totals), least, most)
-        laws = [one.seen.log_law(totals) for one in each]
-        return np.asarray(np.sum(laws, axis=0), dtype=np.float64)
-
-    def log_weight(log_totals: Floats) -> Floats:
-        logs = special.logsumexp(sums.terms(log_totals)[0], axis=1)
-        return np.asarray(logs + log_law(log_totals), dtype=np.float64)
-
-    def kinks(start: float, end: float) -> Floats:
-        first, last = math.exp(start), math.exp(end)
-        found = np.concatenate([sums.kinks(), *(one.seen.kinks(first, last) for one in each)])
-        return np.asarray(np.log(found[found > 0]))
-
-    low, high = window(log_weight, *_start(each, ends), ends)
-    if high >= _LARGEST:
-        raise InvalidInput(
-            "all outputs are at an upper bound, beyond which any sum is as likely, and the prior "
-            "gives the largest of them too much probability; take one of larger shape than "
-            f"prior = {quoted(prior)}"
-        )
-    widths = [min(one.relative, one.seen.scale * math.exp(-high)) for one in each]
-    scale = min(1 / math.sqrt(prior[0] + sums.n * shape), *widths)
-    in_logs = Seen(sums.n, ends, scale, kinks, log_law)
-    nodes, log_lengths, _ = nodes_of(in_logs, low, high, scale)
+    law = _InLogs.of(each, sums)
+    nodes, log_lengths = law.nodes(1 / math.sqrt(prior[0] + sums.n * shape))
     logs, shapes = sums.terms(nodes)
-    logs = logs + (log_law(nodes) + log_lengths)[:, None]
+    logs = logs + (law.log_law(nodes) + log_lengths)[:, None]
     rates = np.broadcast_to(prior[1] + np.exp(nodes)[:, None], logs.shape)
     parts = [logs.ravel(), shapes.ravel(), rates.ravel()]
-    if (atom := sums.atom()) is not None:
+    if (atom := sums.atom()) is not None and atom[1] <= law.most:
         mass, total, of = atom
-        alone = mass + float(log_law(np.array([math.log(total)]))[0])
+        alone = mass + float(law.log_law(np.array([math.log(total)]))[0])
         parts = [np.append(*one) for one in zip(parts, (alone, of, prior[1] + total), strict=True)]
     return _mixture(*parts)
 
@@ -182,14 +215,6 @@ def posterior_given_total(
     if not np.max(logs) + law > -math.inf:
         raise InvalidInput("the releases together have probability zero under the model")
     return _mixture(logs + law, shapes, np.full(shapes.size, prior[1] + total))
-
-
-def _start(each: Sequence[SeenTotal], ends: tuple[float, float]) -> tuple[float, float]:
-    """Interval of log sums from which to search; never an end alone, where none may be possible."""
-    low, high = shared([one.near for one in each], ends)
-    if high - low < _START * 2.0**-20:
-        low, high = max(low - _START, ends[0]), min(high + _START, ends[1])
-    return low, high
 
 
 def _mixture(logs: Floats, shapes: Floats, rates: Floats) -> RatePosterior:
