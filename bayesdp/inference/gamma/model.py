@@ -108,7 +108,7 @@ class GammaModel(Model):
     -----
     The posterior variables are "rate" and "mean", the records' mean, which is shape / rate. The
     "exact" engine draws independently. Exponential records are conditioned on public bounds
-    exactly, moved to the upper one or refused. Where that isn't possible, as for another shape, the
+    exactly: as moved to the upper one or, where a release refused others, as none beyond. Where that isn't possible, as for another shape, the
     attrs have "expected_share_outside_bounds" and "bias_of_bounds_in_sds", and a fit warns if the
     latter is more than 0.2.
 
@@ -133,7 +133,7 @@ class GammaModel(Model):
     derived: ClassVar[frozenset[str]] = frozenset({"mean"})
     means: ClassVar[frozenset[str]] = frozenset({"mean"})
     reason: ClassVar[str] = "the latent sum can be integrated out, so independent draws exist"
-    told: ClassVar[tuple[str, ...]] = ("prior", "shape")
+    told: ClassVar[tuple[str, ...]] = ("prior", "shape", "bounds")
 
     @classmethod
     def reads(cls, mechanism: Any) -> bool:
