@@ -108,9 +108,9 @@ class GammaModel(Model):
     -----
     The posterior variables are "rate" and "mean", the records' mean, which is shape / rate. The
     "exact" engine draws independently. Exponential records are conditioned on public bounds
-    exactly: as moved to the upper one or, where a release refused others, as none beyond. Where that isn't possible, as for another shape, the
-    attrs have "expected_share_outside_bounds" and "bias_of_bounds_in_sds", and a fit warns if the
-    latter is more than 0.2.
+    exactly: as moved to the upper one or, where a release refused others, as none beyond. Where
+    that isn't possible, as for another shape, the attrs have "expected_share_outside_bounds" and
+    "bias_of_bounds_in_sds", and a fit warns if the latter is more than 0.2.
 
     Examples
     --------
