@@ -9,6 +9,7 @@ from .inference.counts.multinomial import MultinomialModel as MultinomialModel
 from .inference.counts.poisson import PoissonModel as PoissonModel
 from .inference.counts.weighted_share import WeightedShareModel as WeightedShareModel
 from .inference.evidence import Evidence as Evidence
+from .inference.gamma.model import GammaModel as GammaModel
 from .inference.gaussian.hierarchical import HierarchicalGaussianModel as HierarchicalGaussianModel
 from .inference.gaussian.model import GaussianModel as GaussianModel
 from .inference.graphs.beta_model import NetworkBetaModel as NetworkBetaModel

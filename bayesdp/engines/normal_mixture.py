@@ -51,7 +51,7 @@ class NormalMixture(Mixture):
         def density(points: NDArray[np.float64]) -> NDArray[np.float64]:
             return np.exp(normal_logpdf(points, self.means, self.sds))
 
-        return self._averaged(x, density)
+        return averaged(self.weights, x, density)
 
     def log_density(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log density at points x, shape (points,), far out in the tails too."""
@@ -69,16 +69,7 @@ class NormalMixture(Mixture):
         def below(points: NDArray[np.float64]) -> NDArray[np.float64]:
             return np.asarray(special.ndtr((points - self.means) / self.sds))
 
-        return self._averaged(x, below)
-
-    def _averaged(self, x: ArrayLike, function: Function) -> NDArray[np.float64]:
-        points = np.asarray(x, dtype=np.float64)
-        flat, averages = points.ravel(), np.empty(points.size)
-        step = max(1, _CHUNK // self.weights.size)
-        for start in range(0, flat.size, step):
-            values = function(flat[start : start + step, None])
-            averages[start : start + step] = (values * self.weights).sum(axis=-1)
-        return averages.reshape(points.shape)[()]
+        return averaged(self.weights, x, below)
 
     def quantile(self, q: ArrayLike) -> NDArray[np.float64]:
         """Inverse of `cdf`, any shape.
@@ -88,11 +79,7 @@ class NormalMixture(Mixture):
         InvalidInput
             If a value isn't strictly between 0 and 1.
         """
-        probabilities = np.asarray(q, dtype=np.float64)
-        if not np.all((probabilities > 0) & (probabilities < 1)):
-            raise InvalidInput(f"q is {quoted(q)}; probabilities lie strictly between 0 and 1")
-        values = [self._quantile(float(x)) for x in probabilities.ravel()]
-        return np.array(values).reshape(probabilities.shape)[()]
+        return quantiles(q, self._quantile)
 
     def _quantile(self, q: float) -> float:
         low = float(np.min(self.means - _FURTHEST * self.sds))
@@ -121,3 +108,29 @@ def normal_logpdf(x: ArrayLike, mean: ArrayLike, sd: ArrayLike) -> NDArray[np.fl
     x, mean, sd = (np.asarray(v, dtype=np.float64) for v in (x, mean, sd))
     z = (x - mean) / sd
     return np.asarray(-z * z / 2 - np.log(sd) - HALF_LOG_2PI)
+
+
+def averaged(weights: NDArray[np.float64], x: ArrayLike, function: Function) -> NDArray[np.float64]:
+    """Average a function of points, shape (points, 1), over components by their weights."""
+    points = np.asarray(x, dtype=np.float64)
+    flat, averages = points.ravel(), np.empty(points.size)
+    step = max(1, _CHUNK // weights.size)
+    for start in range(0, flat.size, step):
+        values = function(flat[start : start + step, None])
+        averages[start : start + step] = (values * weights).sum(axis=-1)
+    return averages.reshape(points.shape)[()]
+
+
+def quantiles(q: ArrayLike, quantile: Callable[[float], float]) -> NDArray[np.float64]:
+    """Quantiles at probabilities of any shape, one by one.
+
+    Raises
+    ------
+    InvalidInput
+        If a value isn't strictly between 0 and 1.
+    """
+    probabilities = np.asarray(q, dtype=np.float64)
+    if not np.all((probabilities > 0) & (probabilities < 1)):
+        raise InvalidInput(f"q is {quoted(q)}; probabilities lie strictly between 0 and 1")
+    values = [quantile(float(x)) for x in probabilities.ravel()]
+    return np.array(values).reshape(probabilities.shape)[()]

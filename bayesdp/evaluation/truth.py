@@ -18,6 +18,7 @@ from bayesdp.inference.counts.hierarchical_binomial import HierarchicalBinomialM
 from bayesdp.inference.counts.multinomial import MultinomialModel
 from bayesdp.inference.counts.poisson import PoissonModel
 from bayesdp.inference.counts.weighted_share import WeightedShareModel
+from bayesdp.inference.gamma.model import GammaModel
 from bayesdp.inference.gaussian.hierarchical import HierarchicalGaussianModel
 from bayesdp.inference.gaussian.model import GaussianModel
 from bayesdp.inference.graphs.beta_model import NetworkBetaModel
@@ -111,6 +112,12 @@ def _rates(model: PoissonModel, data: Any, by: Any, release: Any, posterior: Any
         events = np.array([np.count_nonzero(each == area) for area in areas])
         rates.append(events / np.asarray(expected))
     return {"rate": _by_group(rates)}
+
+
+@truth.register
+def _rate_and_mean(model: GammaModel, data: Any, by: Any, release: Any, posterior: Any) -> Numbers:
+    means = _by_group([np.mean(each) for each in _groups(data, by, release)])
+    return {"rate": model.shape / means, "mean": means}
 
 
 @truth.register

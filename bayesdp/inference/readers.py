@@ -15,6 +15,7 @@ MODELS = Registry(
         "beta_model": "graphs.beta_model:NetworkBetaModel",
         "binomial": "counts.binomial:BinomialModel",
         "ergm": "graphs.ergm:ERGMModel",
+        "gamma": "gamma.model:GammaModel",
         "gaussian": "gaussian.model:GaussianModel",
         "hierarchical_binomial": "counts.hierarchical_binomial:HierarchicalBinomialModel",
         "hierarchical_gaussian": "gaussian.hierarchical:HierarchicalGaussianModel",

@@ -9,7 +9,7 @@ import pytest
 
 import bayesdp as bdp
 from bayesdp.evaluation.studies.file import load_study
-from bayesdp.evaluation.studies.laws import bernoulli, categories, normal
+from bayesdp.evaluation.studies.laws import bernoulli, categories, gamma, normal
 
 GOOD = """
 title = "Which epsilon"
@@ -255,6 +255,10 @@ def test_the_laws():
     frame, truth = categories(rng, 20_000, [0.2, 0.8])
     assert truth == {"theta[0]": 0.2, "theta[1]": 0.8}
     assert frame["category"].mean() == pytest.approx(0.8, abs=5 * 0.4 / np.sqrt(20_000))
+    drawn, truth = gamma(rng, 20_000, 3.0, 2.0)
+    assert truth == {"rate": 2 / 3, "mean": 3.0}
+    assert drawn.mean() == pytest.approx(3.0, abs=5 * 3 / np.sqrt(2 * 20_000))
+    assert drawn.var() == pytest.approx(4.5, rel=0.1)
 
 
 @pytest.mark.parametrize(
@@ -264,6 +268,8 @@ def test_the_laws():
         (bernoulli, {"n": 5, "p": 1.5}, "p is 1.5"),
         (normal, {"n": 5, "mean": 0.0, "sd": 0.0}, "sd is 0.0"),
         (normal, {"n": 5, "mean": 0.0, "sd": 1.0, "low": 2.0, "high": 1.0}, "low is 2.0"),
+        (gamma, {"n": 5, "mean": -1.0}, "mean is -1.0"),
+        (gamma, {"n": 5, "mean": 1.0, "shape": "a"}, "shape is 'a'"),
         (categories, {"n": 5, "probabilities": [0.5, 0.6]}, "add up to 1"),
         (categories, {"n": 5, "probabilities": 1.0}, "probabilities is 1.0"),
     ],
@@ -273,7 +279,7 @@ def test_laws_refuse(law, given, message):
         law(np.random.default_rng(1), **given)
 
 
-def test_categories_and_normal_records_in_files(place):
+def test_categories_and_numbers_in_files(place):
     """The truths' names are those of the models' estimands."""
     head = "seed = 1\nreplicates = 2\n"
     (place / "c.toml").write_text(
@@ -288,7 +294,14 @@ def test_categories_and_normal_records_in_files(place):
         'family = {kind = "gaussian", bounds = [-4, 4], sd = 1.0}\n'
         '[analyses.g]\nfamily = "gaussian"\nsd = 1.0\n'
     )
-    for name, estimands in (("c", ["theta[0]", "theta[1]", "theta[2]"]), ("n", ["mu"])):
+    (place / "g.toml").write_text(
+        head + '[data]\nlaw = "gamma"\nmean = 20.0\n'
+        '[grid]\nepsilon = [2.0]\nn = [50]\n[synthesizers.m]\nname = "modips"\ncopies = 2\n'
+        'clip = true\nfamily = {kind = "gamma", bounds = [0, 60]}\n'
+        '[analyses.g]\nfamily = "gamma"\nprior = [1, 20]\n'
+    )
+    expected = (("c", ["theta[0]", "theta[1]", "theta[2]"]), ("n", ["mu"]), ("g", ["rate"]))
+    for name, estimands in expected:
         _, study = load_study(place / f"{name}.toml")
         frame = study.run(place / name, client=None).frame
         assert sorted(set(frame["estimand"])) == estimands

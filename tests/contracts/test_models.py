@@ -61,6 +61,18 @@ def noisy_mean_groups() -> bdp.Release:
     return bdp.Release.of_groups({"a": (noise, [1.0, 1.5]), "b": (noise, [-2.0, 0.0])})
 
 
+def positive_copies() -> bdp.Release:
+    family = bdp.families.Gamma(bounds=(0.0, 3.0))
+    with bdp.reproducible(2):
+        made = bdp.ModipsSynthesizer(family=family, epsilon=2.0, copies=3, size=40, clip=True)
+        return made.release(np.linspace(0, 4, 50))
+
+
+def noisy_sum_groups() -> bdp.Release:
+    noise = bdp.mechanisms.LaplaceMechanism(4.0, 4.0, REPLACE, n=20)
+    return bdp.Release.of_groups({"a": (noise, [21.0, 18.5]), "b": (noise, [-2.0, 30.0])})
+
+
 def moment_copies() -> bdp.Release:
     family = bdp.families.Gaussian(bounds=(-8.0, 8.0))
     with bdp.reproducible(2):
@@ -169,6 +181,7 @@ CASES = {
         exact((0.25, 1.5), 40, dimension=2),
         ("mu", "sigma"),
     ),
+    "gamma, exact": Case(bdp.models.GammaModel((2.0, 3.0)), exact(35.5, 40), ("rate", "mean")),
     "multinomial, exact": Case(
         bdp.MultinomialModel((1.0, 0.5, 2.0)),
         exact((9, 0, 11), 20, dimension=3, whole=True, threshold=5),
@@ -189,6 +202,10 @@ CASES = {
     ),
     "gaussian, sd unknown, groups": Case(
         bdp.GaussianModel((0.0, 0.5, 3.0, 2.0)), noisy_moment_groups, ("mu", "sigma")
+    ),
+    "gamma, copies": Case(bdp.models.GammaModel((2.0, 3.0)), positive_copies, ("rate", "mean")),
+    "gamma, groups": Case(
+        bdp.models.GammaModel((2.0, 3.0), shape=1.5), noisy_sum_groups, ("rate", "mean")
     ),
     "multinomial, cells": Case(
         bdp.MultinomialModel((1.0, 0.5, 2.0)), noisy_cells, ("theta",), ("category",)

@@ -162,7 +162,7 @@ def test_an_existing_release(analysis: Path, tmp_path: Path):
         ('by = "g"', 'bye = "g"', r"bye isn't known; there are source, col.* \(line 6\)"),
         ("epsilon", "epsillon", "synthesizer.epsillon: a BetaBinomial.* it has epsilon"),
         ("beta_binomial", "laplace", "synthesizer.name"),
-        ('"binomial"', '"gamma"', "model.family"),
+        ('"binomial"', '"weibull"', "model.family"),
         ('column = "y"', 'column = "y"\ncolumns = ["y"]', "either column or columns"),
         ('column = "y"', 'columns = ["y"]\nabove = 0', "about one column"),
         ('column = "y"', 'column = "y"\nequals = "1"', "values is not given"),

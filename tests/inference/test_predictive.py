@@ -98,6 +98,27 @@ def test_copies_of_normal_records_are_predicted_in_their_mechanism_s_own_unit(st
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("clip", [True, False])
+def test_copies_of_exponential_records_are_predicted_within_their_bounds(clip):
+    """New sums of records that are moved to their bound, or refused, given rates of the posterior.
+
+    Copies' mean times their rate is known: its law is that of a second release of such records.
+    """
+    n, size, family = 40, 60, bdp.families.Gamma((0.0, 2.0))
+    made = bdp.mechanisms.ModipsSBSMechanism(family, size, (0.5,), n, clip=clip)
+    with bdp.reproducible(1):
+        release = bdp.Release.of(made, made.release((36.0 if clip else 28.0,)))
+    model = bdp.models.GammaModel((20.0, 20.0))
+    z = predicted(model, release, draws=1500).posterior_predictive["outputs"].to_numpy()[0, :, 0]
+    rng, own = np.random.default_rng(5), []
+    for rate in model.posterior(release).sample(1500, rng):
+        x = rng.exponential(1 / rate, 400)
+        x = np.minimum(x, 2.0)[:n] if clip else x[x <= 2.0][:n]
+        own.append(made.family.draw(np.array([x.sum() + rng.laplace(0, 0.5)]), made).mean())
+    assert stats.ks_2samp(z.mean(axis=1), own).pvalue > FALSE_ALARM
+
+
+@pytest.mark.slow
 def test_answers_and_tables():
     answers = bdp.mechanisms.RandomizedResponseMechanism.kary(1.0, 3, n=200)
     release = bdp.Release.of(answers, [tuple([0] * 120 + [1] * 50 + [2] * 30)])
@@ -192,7 +213,7 @@ def test_refusals(charest_release, grouped_release):
         bdp.posterior_predictive(model, idata, grouped_release)
     with pytest.raises(bdp.errors.InvalidInput, match="isn't this model's"):
         bdp.posterior_predictive(bdp.GaussianModel(sd=1), idata, charest_release)
-    with pytest.raises(bdp.errors.InvalidInput, match="there are beta, binomial, gaussian"):
+    with pytest.raises(bdp.errors.InvalidInput, match="there are beta, binomial, gamma, gaussian"):
         bdp.posterior_predictive(bdp.models.ERGMModel("edges"), idata, charest_release)
     with pytest.raises(bdp.errors.InvalidInput, match="draws is 0"):
         bdp.posterior_predictive(model, idata, charest_release, draws=0)

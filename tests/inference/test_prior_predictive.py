@@ -56,6 +56,12 @@ def test_rates():
     check(rates, stats.gamma(3, scale=1 / 2))
 
 
+def test_rates_of_records():
+    prior = drawn(bdp.models.GammaModel((3.0, 2.0), shape=1.5), NOISY).prior
+    check(prior["rate"], stats.gamma(3, scale=1 / 2))
+    assert np.allclose(prior["mean"], 1.5 / prior["rate"])
+
+
 @pytest.mark.slow
 def test_means():
     check(drawn(bdp.GaussianModel((1.0, 3.0), sd=1.0), NOISY).prior["mu"], stats.norm(1, 3))

@@ -9,6 +9,7 @@ from tests.contracts.test_models import CASES
 MODELS = {
     "BinomialModel": bdp.BinomialModel(),
     "HierarchicalBinomialModel": bdp.models.HierarchicalBinomialModel(),
+    "GammaModel": bdp.models.GammaModel((1.0, 1.0)),
     "GaussianModel": bdp.GaussianModel(sd=1.0),
     "HierarchicalGaussianModel": bdp.models.HierarchicalGaussianModel((0.0, 1.0), 1.0, sd=1.0),
     "MultinomialModel": bdp.MultinomialModel((1.0, 1.0)),

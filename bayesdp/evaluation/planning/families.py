@@ -119,6 +119,36 @@ def normal_records(
     return Simulator(simulate, reference)
 
 
+def gamma_records(
+    model: Any, design: Any, n: Any, level: float, estimand: str, *, clip: bool
+) -> Simulator:
+    """Simulate exponential or gamma records, from the model's kind of prior.
+
+    Raises
+    ------
+    InvalidInput
+        If the synthesizer would refuse what is beyond its bounds.
+    """
+    from bayesdp.inference.gamma.total import known_total
+
+    if not clip:
+        raise InvalidInput(
+            "the synthesizer refuses records beyond its bounds, where gamma laws have some; give "
+            "it clip=True, or give simulate="
+        )
+    size, shape = sizes_of(n), model.shape
+
+    def simulate(rng: Random) -> tuple[float, Any]:
+        rate = float(rng.gamma(design[0]) / design[1])
+        return (rate if estimand == "rate" else shape / rate), rng.gamma(shape, 1 / rate, size(rng))
+
+    def reference(data: Floats) -> tuple[float, float]:
+        low, high = known_total(data.size, float(data.sum()), shape, model.prior).interval(level)
+        return (low, high) if estimand == "rate" else (shape / high, shape / low)
+
+    return Simulator(simulate, reference)
+
+
 def events(
     design: tuple[float, float], prior: Any, expected: Mapping[Any, float], level: float, area: Any
 ) -> Simulator:

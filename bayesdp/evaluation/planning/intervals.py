@@ -60,6 +60,16 @@ def gaussian(model: Any, estimand: Any, level: float, options: Any) -> Reader:
     return interval
 
 
+def gamma(model: Any, estimand: Any, level: float, options: Any) -> Reader:
+    """Read intervals of the rate or the mean."""
+
+    def interval(release: Release, seed: int) -> Interval:
+        low, high = model.posterior(release).interval(level)
+        return (low, high) if estimand == "rate" else (model.shape / high, model.shape / low)
+
+    return interval
+
+
 def by_draws(model: Any, estimand: Any, level: float, options: Mapping[str, Any]) -> Reader:
     """Read intervals of any variable of the result of `fit`, from its draws.
 

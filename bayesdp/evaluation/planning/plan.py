@@ -92,9 +92,9 @@ def plan(
         For a proportion it may also be one number, the true proportion: `coverage` is then that of
         repeated sampling.
     estimand : optional
-        The quantity that the interval is for: a category; "mu" or "sigma"; a variable of the fit,
-        such as "tau"; one number of an array, such as ("beta", "age"); or a function of the
-        InferenceData that returns draws. Default: the model's first.
+        The quantity that the interval is for: a category; "mu" or "sigma"; "mean" or "rate"; a
+        variable of the fit, such as "tau"; one number of an array, such as ("beta", "age"); or a
+        function of the InferenceData that returns draws. Default: the model's first.
     simulate : callable, optional
         A function of a numpy generator that returns the estimand's true value and the data, in the
         form that the synthesizer's `release` takes (for a mechanism, the statistic). Needed where

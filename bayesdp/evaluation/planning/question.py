@@ -65,6 +65,8 @@ class Question:
         bounds = getattr(getattr(made, "family", None), "bounds", None)
         if self.family == "gaussian" and bounds is not None:
             return families.normal_records(*about, estimand, bounds)
+        if self.family == "gamma" and bounds is not None:
+            return families.gamma_records(*about, estimand, clip=made.clip)
         expected, bounds = getattr(made, "expected", None), getattr(made, "bounds", None)
         if self.family == "poisson" and isinstance(expected, Mapping):
             area = _second(estimand)
@@ -82,6 +84,8 @@ class Question:
             return _category(model, given)
         if self.family == "gaussian":
             return _one_of(given, ("mu",) if model.sd is not None else ("mu", "sigma"), "mu")
+        if self.family == "gamma":
+            return _one_of(given, ("mean", "rate"), "mean")
         if given is None and self.family == "poisson":
             expected = getattr(design.make(1.0), "expected", None)
             given = ("rate", next(iter(expected))) if isinstance(expected, Mapping) else None
@@ -103,6 +107,7 @@ class Question:
         known: dict[str, Any] = {
             "binomial": intervals.binomial,
             "multinomial": intervals.multinomial,
+            "gamma": intervals.gamma,
             "gaussian": intervals.gaussian,
         }
         made: Callable[..., intervals.Reader] = known.get(self.family, intervals.by_draws)
@@ -122,8 +127,8 @@ def design_of(model: Any, n: Any, given: Any) -> Any:
     prior = getattr(model, "prior", None) if given is None else given
     if family == "binomial":
         return families.design_of_proportion(prior)
-    if family == "poisson":
-        return check_prior(prior, "design_prior")
+    if family in ("poisson", "gamma"):
+        return check_prior(prior, "design_prior", law="gamma")
     if family == "multinomial":
         try:
             alike = type(model)(prior)

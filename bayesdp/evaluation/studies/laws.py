@@ -42,6 +42,18 @@ def normal(
     return Simulated(records, {"mu": mean, "sigma": sd})
 
 
+def gamma(generator: np.random.Generator, n: int, mean: float, shape: float = 1.0) -> Simulated:
+    """Draw gamma records, exponential where shape is 1; true values are "rate" and "mean"."""
+    n = check_at_least_one("n", n)
+    good = all(is_number(x) and 0 < x < np.inf for x in (mean, shape))
+    if not good:
+        raise InvalidInput(
+            f"mean is {quoted(mean)} and shape is {quoted(shape)}; they must be positive and finite"
+        )
+    records = generator.gamma(shape, mean / shape, n)
+    return Simulated(records, {"rate": shape / mean, "mean": mean})
+
+
 def categories(generator: np.random.Generator, n: int, probabilities: Sequence[float]) -> Simulated:
     """Draw a column "category" of 0, 1 and so on; true values are "theta[0]", "theta[1]", ...."""
     import pandas as pd
@@ -62,5 +74,6 @@ def categories(generator: np.random.Generator, n: int, probabilities: Sequence[f
 LAWS: dict[str, Callable[..., Simulated]] = {
     "bernoulli": bernoulli,
     "categories": categories,
+    "gamma": gamma,
     "normal": normal,
 }

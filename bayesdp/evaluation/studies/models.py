@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bayesdp.checks import keep
+from bayesdp.engines.gamma_mixture import GammaMixture
 from bayesdp.engines.mixture import BetaMixture, check_level
 from bayesdp.engines.normal_inverse_gamma import NormalInverseGammaMixture
 from bayesdp.engines.normal_mixture import NormalMixture
@@ -100,7 +101,7 @@ def _exact(posterior: Any, level: float) -> Iterator[tuple[str, Numbers]]:
         ):
             yield name, _numbers(mean, sd, *end)
         return
-    names = {BetaMixture: "p", NormalMixture: "mu"}
+    names = {BetaMixture: "p", NormalMixture: "mu", GammaMixture: "rate"}
     ends = posterior.interval(level)
     yield names.get(type(posterior), ""), _numbers(posterior.mean(), posterior.sd(), *ends)
 

@@ -5,5 +5,6 @@ from .bernoulli import Bernoulli as Bernoulli
 from .categorical import Categorical as Categorical
 from .checking import FAMILIES as FAMILIES
 from .checking import check_family as check_family
+from .gamma import Gamma as Gamma
 from .gaussian import Gaussian as Gaussian
 from .linear_regression import LinearRegression as LinearRegression

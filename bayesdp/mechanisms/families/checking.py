@@ -14,6 +14,7 @@ FAMILIES = Lazy(
     {
         "bernoulli": "bernoulli:Bernoulli",
         "categorical": "categorical:Categorical",
+        "gamma": "gamma:Gamma",
         "gaussian": "gaussian:Gaussian",
         "linear_regression": "linear_regression:LinearRegression",
     },

@@ -53,14 +53,13 @@ from numpy.typing import NDArray
 from bayesdp.checks import is_number
 from bayesdp.core.outputs.records import Column, Records
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.counts.count import column_of
 from bayesdp.mechanisms.families.base import Floats, NoisyStatistic, Number, Sums, check_interval
 from bayesdp.mechanisms.families.gaussian_draws import drawn
 from bayesdp.mechanisms.families.gaussian_laws import gaussian_law
+from bayesdp.mechanisms.families.record_grid import RecordGrid, rounded_number, vector_of
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.mechanisms.noise.pure import up
 
-_GRID = 24  # bits from the bounds' distance to the step
 _BLOCK = 1 << 14  # squares below 2^48 whose sum stays within 64 bits
 _MOST = 2**29  # records, where their number is confidential: so sums stay exact floats
 
@@ -121,40 +120,22 @@ class Gaussian:
     @property
     def step(self) -> float:
         """Step of the grid that records are rounded to: a power of two."""
-        return 2.0 ** (math.frexp(self._width)[1] - _GRID)
+        return self._grid.step
 
     @property
     def middle(self) -> float:
         """Middle of the grid, from which sums are taken where n is confidential."""
-        return float(Fraction(self.bounds[0]) + self._steps * Fraction(self.step) / 2)
+        return float(self._grid.middle)
 
     @property
-    def _width(self) -> float:
-        return up(Fraction(self.bounds[1]) - Fraction(self.bounds[0]))
-
-    @property
-    def _steps(self) -> int:
-        """Number of steps between the bounds, rounded down: the last point is within them."""
-        exact = Fraction(self.bounds[1]) - Fraction(self.bounds[0])
-        return math.floor(exact / Fraction(self.step))
+    def _grid(self) -> RecordGrid:
+        return RecordGrid(self.bounds)
 
     def sums(self, records: Any, *, clip: bool = False) -> Sums:
         """Sum the records' steps and their squares, (U, V), exactly."""
-        if np.size(records) == 0:
-            return Sums(0, (0, 0))
-        low, high = self.bounds
-        x = column_of(records, f"numbers from {low} to {high}").astype(np.float64)
-        if clip and not np.any(np.isnan(x)):
-            x = np.clip(x, low, high)
-        if not np.all((x >= low) & (x <= high)):
-            raise InvalidInput(
-                f"data has values that aren't numbers in bounds = {self.bounds}; choose bounds "
-                "without looking at the data, and take clip=True to move values beyond a bound "
-                "to it"
-            )
-        u = np.clip(np.rint((x - low) / self.step), 0, self._steps).astype(np.int64)
+        u = self._grid.codes(records, clip=clip)
         blocks = np.arange(0, u.size, _BLOCK)
-        squares = np.add.reduceat(u * u, blocks).tolist()
+        squares = np.add.reduceat(u * u, blocks).tolist() if u.size else []
         return Sums(int(u.size), (int(u.sum()), sum(squares)))
 
     def statistic(self, sums: Sums, *, public_n: bool) -> tuple[float, ...]:
@@ -169,7 +150,7 @@ class Gaussian:
             return mean, float(step**2 * Fraction(n * v - u * u, n * (n - 1)))
         if n > _MOST:
             raise InvalidInput(f"data has more than {_MOST} records, the most that n=None allows")
-        k = self._steps  # 2 u - k, in half steps from the middle of the grid
+        k = self._grid.steps  # 2 u - k, in half steps from the middle of the grid
         centred, squares = 2 * u - n * k, 4 * v - 4 * k * u + n * k * k
         numbers = (float(n), float(step / 2 * centred), float((step / 2) ** 2 * squares))
         return numbers[: 2 if self.sd is not None else 3]
@@ -179,20 +160,20 @@ class Gaussian:
         low, high = self.bounds
         width = Fraction(high) - Fraction(low)
         if n is None:
-            half = self._steps * Fraction(self.step) / 2
+            half = self._grid.steps * Fraction(self.step) / 2
             made = (
                 Number("n", 1.0, 0, None, whole=True),
-                _number("sum", half, None, None, _MOST * half),
-                _number("squares", half**2, 0.0, None, _MOST * half**2),
+                rounded_number("sum", half, None, None, _MOST * half),
+                rounded_number("squares", half**2, 0.0, None, _MOST * half**2),
             )
             return made[: 2 if self.sd is not None else 3]
         self._check_n(n)
         furthest = max(abs(Fraction(low)), abs(Fraction(high)))
-        made_mean = _number("mean", width / n, low, high, furthest)
+        made_mean = rounded_number("mean", width / n, low, high, furthest)
         if self.sd is not None:
             return (made_mean,)
         most = self.largest_variance(n)
-        return made_mean, _number("variance", width**2 / n, 0.0, up(most), most)
+        return made_mean, rounded_number("variance", width**2 / n, 0.0, up(most), most)
 
     def largest_variance(self, n: int) -> Fraction:
         """Largest variance of n >= 2 records within the bounds, with divisor n - 1."""
@@ -209,22 +190,7 @@ class Gaussian:
 
     def vector(self, statistic: Any, n: int | None) -> Floats:
         """Return the numbers along the last axis of an array, as they are."""
-        x = np.asarray(statistic)
-        numbers = self.numbers(n)
-        names = ", ".join(number.name for number in numbers)
-        if x.dtype.kind not in "iuf" or x.shape[-1:] != (len(numbers),):
-            raise InvalidInput(
-                f"the statistic has type {x.dtype} and shape {x.shape}; it must be numbers of "
-                f"shape (..., {len(numbers)}): {names}"
-            )
-        for i, number in enumerate(numbers):
-            low = -math.inf if number.low is None else number.low
-            high = math.inf if number.high is None else number.high
-            if not np.all((x[..., i] >= low) & (x[..., i] <= high)):
-                raise InvalidInput(
-                    f"the statistic's {number.name} can't be that of records in {self.bounds}"
-                )
-        return x.astype(np.float64)
+        return vector_of(statistic, self.numbers(n), self.bounds)
 
     def draw(self, noisy: NDArray[Any], mechanism: NoisyStatistic) -> Floats:
         """Draw sorted records, along a last axis of length `size`."""
@@ -244,7 +210,7 @@ class Gaussian:
     def pairs(self, n: int | None) -> list[tuple[Any, Any]]:
         """Pairs where one record moves between the ends, or is added, all others at one end."""
         if n is None:
-            half = self._steps * self.step / 2
+            half = self._grid.steps * self.step / 2
             shown = 2 if self.sd is not None else 3
             each = [(float(k), k * s * half, k * half**2) for s in (1, -1) for k in (4, 5)]
             return [(each[i][:shown], each[i + 1][:shown]) for i in (0, 2)]
@@ -260,10 +226,3 @@ class Gaussian:
         """Synthetic records within the bounds, sorted."""
         low, high = self.bounds
         return Records(size, (Column(low=low, high=high),), alone=True)
-
-
-def _number(
-    name: str, moves: Fraction, low: float | None, high: float | None, most: Fraction
-) -> Number:
-    """A number whose sensitivity includes one rounding of each neighbour's value, up to `most`."""
-    return Number(name, up(moves + most / 2**52), low, high)

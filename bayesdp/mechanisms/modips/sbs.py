@@ -53,6 +53,7 @@ from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.counts.count import count_view
 from bayesdp.mechanisms.families import Family, check_family
 from bayesdp.mechanisms.families.base import Number
+from bayesdp.mechanisms.families.gamma_law import views_of_noisy_sum
 from bayesdp.mechanisms.families.normal_views import views_of_noisy_moments
 from bayesdp.mechanisms.modips import calibration as modips_calibration
 from bayesdp.mechanisms.modips import promise as modips_promise
@@ -276,6 +277,8 @@ class ModipsSBSMechanism(Mechanism):
             return (count_view(self),)
         if family.kind == "gaussian":
             return views_of_noisy_moments(family, self)
+        if family.kind == "gamma":
+            return views_of_noisy_sum(family, self, self.clip)
         if family.kind == "linear_regression":
             return (IntractableView(MomentsView, _OF_REGRESSIONS),)
         if family.kind != "categorical":

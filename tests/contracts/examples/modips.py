@@ -7,7 +7,9 @@ import numpy as np
 import bayesdp as bdp
 from tests.contracts.examples.example import Example, category_counts, counts, plane
 
-Bernoulli, Gaussian = bdp.families.Bernoulli, bdp.families.Gaussian
+Bernoulli, Gamma, Gaussian = (
+    bdp.families.Bernoulli, bdp.families.Gamma, bdp.families.Gaussian,
+)  # fmt: skip
 MODIPS: list[Example] = [
     *(
         Example(
@@ -83,6 +85,28 @@ MODIPS: list[Example] = [
             (None, 0.5, "laplace", "inflated", 0.0),
             ((0.25, 2.0), 0.25, "gaussian", "truncated", 1e-3),
         )
+    ),
+    *(
+        Example(
+            bdp.mechanisms.ModipsSBSMechanism(
+                Gamma(bounds, shape, prior), 3, (scale,), 6, noise, bounding
+            ),
+            Gamma(bounds, shape).pairs(6),
+            np.array([[0.25, 0.5, 3.0], [1.0, 1.125, 1.5]]),
+            delta=delta,
+            continuous=True,
+            loose=True,
+        )
+        for bounds, shape, prior, scale, noise, bounding, delta in (
+            ((0, 4), 1.0, None, 3.0, "laplace", "inflated", 0.0),
+            ((0.5, 3), 2.5, (2.0, 1.5), 2.0, "gaussian", "truncated", 1e-3),
+        )
+    ),
+    Example(
+        bdp.mechanisms.ModipsSBSMechanism(Gamma((0, 4)), 3, (1.5, 3.0)),
+        [(None, None)],
+        [[0.25, 0.5, 9.0]],
+        intractable=True,
     ),
     *(
         Example(

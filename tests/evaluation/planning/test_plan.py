@@ -283,6 +283,16 @@ def test_more_answers_than_are_listed():
             },
         ),
         (
+            bdp.models.GammaModel(prior=(30, 600)),
+            200,
+            {
+                "target": 12,
+                "mechanisms": [
+                    bdp.ModipsSynthesizer(bdp.families.Gamma((0, 60)), copies=1, clip=True)
+                ],
+            },
+        ),
+        (
             bdp.models.PoissonModel(prior=(5, 5)),
             None,
             {
@@ -304,7 +314,7 @@ def test_more_answers_than_are_listed():
             },
         ),
     ],
-    ids=["multinomial", "mu", "sigma", "sd known", "poisson", "regression"],
+    ids=["multinomial", "mu", "sigma", "sd known", "gamma", "poisson", "regression"],
 )
 @pytest.mark.slow
 def test_every_family(model, n, options):

@@ -113,6 +113,13 @@ def pair(rng):
             "give simulate=, a function of a numpy generator",
         ),
         ({"model": NORMAL}, "mechanisms is missing; for a GaussianModel give synthesizers"),
+        (
+            {
+                "model": bdp.models.GammaModel((1, 20)),
+                "mechanisms": [bdp.ModipsSynthesizer(bdp.families.Gamma((0, 60)))],
+            },
+            "clip=True",
+        ),
         ({"model": NORMAL, "mechanisms": "modips"}, "must be a synthesizer, such as"),
         (
             {"model": NORMAL, "mechanisms": [bdp.ModipsSynthesizer(FAMILY)], "estimand": "nu"},

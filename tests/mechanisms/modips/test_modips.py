@@ -17,9 +17,10 @@ from bayesdp.mechanisms.laws import beta_binomial_logpmf
 from bayesdp.privacy.profile import hockey_stick
 
 FALSE_ALARM = 1e-6
-Bernoulli, Categorical, Gaussian = (
+Bernoulli, Categorical, Gamma, Gaussian = (
     bdp.families.Bernoulli,
     bdp.families.Categorical,
+    bdp.families.Gamma,
     bdp.families.Gaussian,
 )
 INTERVALS = [(-4.0, 4.0), (-4.0, 5.0), (0.1, 0.3), (1e6, 1e6 + 3), (-2.5e-7, 0.0)]
@@ -107,7 +108,7 @@ def test_statistics_are_those_of_the_records():
     assert [float(v) for v in moments(family, noisy, None)] == pytest.approx([2001, mean, variance])
 
 
-@pytest.mark.parametrize("family", [Gaussian((-1, 3)), Gaussian((0.1, 0.7), 0.2)])
+@pytest.mark.parametrize("family", [Gaussian((-1, 3)), Gaussian((0.1, 0.7), 0.2), Gamma((0.1, 9))])
 def test_batches_give_the_same_bits(family):
     x = np.random.default_rng(2).uniform(*family.bounds, 50_000)
     whole = family.sums(x)
@@ -184,7 +185,7 @@ def test_gaussian_noise_of_several_scales_composes(copies):
     assert mechanism.guarantee(copies=copies, delta=1e-6).rho == pytest.approx(mu**2 / 2, rel=1e-5)
 
 
-@pytest.mark.parametrize("family", [Bernoulli(), Categorical(4), Gaussian((0, 1))])
+@pytest.mark.parametrize("family", [Bernoulli(), Categorical(4), Gaussian((0, 1)), Gamma((0, 1))])
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_a_replacement_costs_at_most_twice_an_addition(family, noise):
     scales = (2.0,) * len(family.numbers(None))
@@ -218,8 +219,10 @@ def test_allocations_are_lius():
 @pytest.mark.parametrize("bounding", ["inflated", "truncated"])
 @pytest.mark.parametrize("delta", [0.0, 1e-5])
 @pytest.mark.parametrize(
-    "family", [Bernoulli(), Categorical(3), Gaussian((0, 1)), Gaussian((0, 1), 1)]
-)
+    "family",
+    [Bernoulli(), Categorical(3), Gaussian((0, 1)), Gaussian((0, 1), 1), Gamma((0, 1)),
+     Gamma((2, 5), 3.0)],
+)  # fmt: skip
 def test_calibration_keeps_its_promise_with_the_least_noise(family, noise, bounding, delta):
     known: dict[str, Any] = {"family": family, "size": 9, "n": 30, "noise": noise}
     known["bounding"] = bounding
@@ -412,6 +415,8 @@ def test_families_survive_a_manifest():
         Categorical(3, [1, 2, 3]),
         Gaussian((-1, 2)),
         Gaussian((-1, 2), 3, (0, 1)),
+        Gamma((0, 2)),
+        Gamma((1, 2), 3, (0.5, 1)),
     ):
         import dataclasses
         import json

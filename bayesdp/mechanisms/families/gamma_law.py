@@ -1,0 +1,215 @@
+r"""The law of synthetic gamma records given the sum of the confidential ones, where n is public.
+
+With S* the noisy sum, of law P(s | S) on a lattice, A = a + n k and m records y in a copy, theta
+integrates out in closed form: given S*, copies depend on it through their total T alone,
+
+    p(y | S) = prod_j y_j^(k-1) / Gamma(k)^m  Gamma(A + m k) / Gamma(A)  sum_s P(s | S) g(b + s),
+    g(z) = z^A / (z + T)^(A + m k),
+
+so that T given S* is beta prime. Only the sum over the noisy sum is left.
+
+The sum over the lattice. Its step h is less than a millionth of the noise's scale lambda, and g
+varies over z / sqrt(A + m k), which is refused where it isn't many steps; so the sum is the
+integral over the cells of width h around its points, with a relative error of the order of
+(h / lambda)^2. What piles up at an inflated end, and what a truncated law divides by, are those of
+the lattice.
+
+The integral. Let L(z) be the log of the integrand. It is cut at its stationary points, and at the
+kink of Laplace noise at S, so that L is monotone on each piece. With c = b + S they solve
+
+    Laplace, z < c:  z^2 + (T - m k lambda) z + A T lambda = 0,
+    Laplace, z > c:  z^2 + (T + m k lambda) z - A T lambda = 0,
+    Gaussian:        (z - c) z (z + T) + lambda^2 (m k z - A T) = 0,
+
+of which the first and the last may have more than one maximum between them. Pieces are halved until
+L changes by at most 3 on each and z by at most a factor of 2, where Gauss and Legendre's rule
+with 16 nodes is exact to 12 digits; a piece at both ends of which L is 50 below its largest, and so
+everywhere between, is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from bayesdp.core.sum_views import PositiveSumView
+from bayesdp.core.views import View
+from bayesdp.errors import InvalidInput, quoted
+from bayesdp.mechanisms.families.base import NoisyStatistic
+from bayesdp.mechanisms.families.normal_views import confidential_n
+from bayesdp.mechanisms.laws import HALF_LOG_2PI
+from bayesdp.mechanisms.noise.lattice import to_steps
+
+Floats = NDArray[np.float64]
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_FAR = 50.0  # log of what is negligible beside the largest
+_CHANGE = 3.0  # of L over a piece
+_FINE = 8  # steps of the lattice to the scale of g, at least
+_LARGEST = 1e100
+_BLOCK = 1 << 13  # sums and totals taken at once
+
+
+class GammaFamily(Protocol):
+    """Protocol of gamma records: their bounds, their known shape, and the prior of their rate."""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Public ends of the confidential records."""
+
+    @property
+    def shape(self) -> float:
+        """Shape of the records' law."""
+
+    @property
+    def rate_prior(self) -> tuple[float, float]:
+        """Shape and rate of the gamma prior of the records' rate."""
+
+
+def gamma_law(family: GammaFamily, output: Any, total: Floats, mechanism: NoisyStatistic) -> Floats:
+    """Log-density of the records along the output's last axis, given the sum of the confidential.
+
+    It is vectorised over both.
+
+    Raises
+    ------
+    InvalidInput
+        If the output has another shape, or the prior is so narrow that the noise's lattice shows.
+    """
+    y = np.asarray(output, dtype=np.float64)
+    if y.ndim == 0 or y.shape[-1] != mechanism.size:
+        raise InvalidInput(f"output has shape {y.shape}; it must be (..., {mechanism.size})")
+    inside = np.all((y > 0) & np.isfinite(y), axis=-1)
+    y = np.where(inside[..., None], y, 1.0)
+    k, (a, _) = family.shape, family.rate_prior
+    alpha, beta = a + int(mechanism.n or 0) * k, mechanism.size * k
+    logs = (k - 1) * np.log(y).sum(axis=-1) - mechanism.size * scipy.special.gammaln(k)
+    logs = logs + scipy.special.gammaln(alpha + beta) - scipy.special.gammaln(alpha)
+    totals, sums = np.broadcast_arrays(y.sum(axis=-1), total)
+    law = _NoisySum(family, mechanism, alpha, beta)
+    blurred = np.empty(totals.size)
+    for start in range(0, totals.size, _BLOCK):
+        some = slice(start, start + _BLOCK)
+        blurred[some] = law.log_mean(totals.ravel()[some], sums.ravel()[some])
+    return np.asarray(np.where(inside, logs + blurred.reshape(totals.shape), -np.inf))
+
+
+def views_of_noisy_sum(
+    family: GammaFamily, mechanism: NoisyStatistic, clip: bool
+) -> tuple[View, ...]:
+    """The view of copies that are drawn given the noisy sum of gamma records."""
+    if mechanism.n is None:
+        return (confidential_n(PositiveSumView),)
+
+    def law(outputs: Sequence[Any], sums: Floats) -> Floats:
+        each = gamma_law(family, np.array(outputs)[:, None], sums, mechanism)
+        return np.asarray(each.sum(axis=0))
+
+    a, _ = family.rate_prior
+    scale = 1 / math.sqrt(a + mechanism.n * family.shape)
+    return (PositiveSumView(mechanism.n, family.bounds, clip, family.shape, scale, law),)
+
+
+class _NoisySum:
+    """Mean of g over the noisy sum, given the sum: the module's docstring has the formulas."""
+
+    def __init__(
+        self, family: GammaFamily, mechanism: NoisyStatistic, alpha: float, beta: float
+    ) -> None:
+        (self.part,) = mechanism.parts
+        self.alpha, self.beta, self.b = alpha, beta, family.rate_prior[1]
+        self.truncated = mechanism.bounding == "truncated"
+        self.scale = self.part.step * float(self.part.noise.scale)
+        step = self.part.step
+        self.first, self.last = (int(end or 0) for end in self.part.ends)
+        if (self.b + self.first * step) / math.sqrt(alpha + beta) < _FINE * step:
+            raise InvalidInput(
+                f"prior is {family.rate_prior}, whose second number is so small that the "
+                "law of the records is that of the noise's lattice, of step "
+                f"{quoted(step)}: intractable; combine the copies with bdp.combine"
+            )
+
+    def log_g(self, z: Any, total: Any) -> Floats:
+        """Log of g."""
+        return np.asarray(self.alpha * np.log(z) - (self.alpha + self.beta) * np.log(z + total))
+
+    def log_mean(self, total: Floats, sums: Floats) -> Floats:
+        """Log of the sum over s of P(s | S) g(b + s), shape (pairs,)."""
+        part, step = self.part, self.part.step
+        within = part.bounds if self.truncated else None
+        steps = to_steps(sums, step, dimension=None, whole=False, within=within)
+        edge = -0.5 if self.truncated else 0.5
+        gaps = steps - self.first, self.last - steps
+        centre = np.asarray(self.b + steps * step, dtype=np.float64)
+        low, high = (self.b + step * (end + side) for end, side in
+                     ((self.first, edge), (self.last, -edge)))  # fmt: skip
+        logs = self._integral(total, centre, low, high)
+        if self.truncated:
+            return np.asarray(logs - part.noise.log_mass(*gaps))
+        for end, gap in zip((self.first, self.last), gaps, strict=True):
+            logs = np.logaddexp(
+                logs, part.noise.log_upper(gap) + self.log_g(self.b + end * step, total)
+            )
+        return np.asarray(logs)
+
+    def _log_noise(self, away: Floats) -> Floats:
+        """Log of the noise's density at a distance from the sum."""
+        t = away / self.scale
+        if self.part.noise.laplace:
+            return np.asarray(-np.abs(t) - math.log(2 * self.scale))
+        return np.asarray(-(t**2) / 2 - math.log(self.scale) - HALF_LOG_2PI)
+
+    def _integral(self, total: Floats, centre: Floats, low: float, high: float) -> Floats:
+        """Log of the integral of noise times g over low <= z <= high, shape (pairs,)."""
+
+        def log_integrand(z: Floats, of: Any) -> Floats:
+            return self._log_noise(z - centre[of]) + self.log_g(z, total[of])
+
+        cuts = np.clip(np.stack([*self._cuts(total, centre)], axis=1), low, high)
+        ends = np.full((total.size, 1), low), np.full((total.size, 1), high)
+        edges = np.sort(np.concatenate([ends[0], cuts, ends[1]], axis=1), axis=1)
+        of = np.repeat(np.arange(total.size), edges.shape[1] - 1)
+        best = log_integrand(edges, np.arange(total.size)[:, None]).max(axis=1)
+        starts, stops = edges[:, :-1].ravel(), edges[:, 1:].ravel()
+        done: list[tuple[Any, Floats, Floats]] = []
+        while of.size:
+            at = log_integrand(starts, of), log_integrand(stops, of)
+            matters = (np.maximum(*at) >= best[of] - _FAR) & (stops > starts)
+            wide = (np.abs(at[0] - at[1]) > _CHANGE) | (stops > 2 * starts)
+            middle = (starts + stops) / 2
+            wide &= (middle > starts) & (middle < stops)
+            done.append((of[matters & ~wide], starts[matters & ~wide], stops[matters & ~wide]))
+            left = matters & wide
+            of = np.concatenate([of[left], of[left]])
+            starts, stops = (np.concatenate([starts[left], middle[left]]),
+                             np.concatenate([middle[left], stops[left]]))  # fmt: skip
+        of, starts, stops = (np.concatenate(each) for each in zip(*done, strict=True))
+        z = starts[:, None] + (stops - starts)[:, None] * (1 + _NODES) / 2
+        values = np.exp(log_integrand(z, of[:, None]) - best[of, None]) @ _WEIGHTS
+        whole = np.bincount(of, values * (stops - starts) / 2, total.size)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(whole) + best)
+
+    def _cuts(self, total: Floats, centre: Floats) -> Sequence[Floats]:
+        """Points between which the integrand is monotone; any where there is none."""
+        total = np.minimum(total, _LARGEST)  # beyond it, g is z^A
+        if self.part.noise.laplace:
+            x, mean = self.beta * self.scale, self.alpha * total * self.scale
+            below, above = total - x, total + x
+            root = np.sqrt(np.maximum(below**2 - 4 * mean, 0.0))
+            larger = (np.abs(below) + root) / 2  # of one sign, and so without cancellation
+            right = 2 * mean / (above + np.sqrt(above**2 + 4 * mean))
+            return [centre, larger, mean / np.maximum(larger, 1e-300), right]
+        t, unit = total / centre, (self.scale / centre) ** 2
+        companion = np.zeros((total.size, 3, 3))
+        companion[:, 1, 0] = companion[:, 2, 1] = 1.0
+        companion[:, 0, 2] = self.alpha * t * unit
+        companion[:, 1, 2] = t - self.beta * unit
+        companion[:, 2, 2] = 1 - t
+        roots = np.linalg.eigvals(companion).real * centre[:, None]
+        return [centre, *roots.T]
