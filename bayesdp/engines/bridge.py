@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
-from bayesdp.engines.convergence import LARGEST_RHAT, SMALLEST_ESS
+from bayesdp.engines.convergence import LARGEST_RHAT, SMALLEST_ESS, apart
 from bayesdp.engines.draws import import_arviz
 from bayesdp.errors import EngineFailed
 from bayesdp.warned import warn_about
@@ -163,8 +163,8 @@ def _problems(series: Floats, error: float, draws: Floats) -> list[str]:
     """List reasons to doubt an estimate; `draws` has shape (chains, draws, coordinates)."""
     problems = []
     if len(draws) > 1 and draws.shape[1] >= _FEWEST:
-        rhat = import_arviz().rhat({"x": draws})["x"]
-        if not float(rhat.max()) <= LARGEST_RHAT:
+        rhat = np.asarray(import_arviz().rhat({"x": draws})["x"])
+        if apart(rhat, *draws.shape[:2]).any():
             problems.append(f"R-hat is above {LARGEST_RHAT}")
     if np.ptp(series) and not _effective(series) >= SMALLEST_ESS:
         problems.append(f"ESS is under {SMALLEST_ESS}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ LARGEST_RHAT = 1.01
 Independent draws of a number exceed it with probability 0.03 in 4 chains of 150, 0.12 in 2 chains
 of 150, 0.22 in 4 chains of 67, and 1e-13 in 4 chains of 1,000.
 """
-_FALSE_ALARMS = 1e-3
+FALSE_ALARMS = 1e-3
 """Probability that a fit of independent draws is doubted for the largest R-hat of its numbers."""
 SMALLEST_ESS = 400
 LARGEST_K = 0.7  # Vehtari et al. (2024), for 2,200 draws or more
@@ -52,23 +53,36 @@ def sampling_of_chains(x: NDArray[np.float64]) -> Sampling:
     return Sampling(
         error=float(np.ravel(az.mcse(x))[0]),
         rhat=rhat,
-        chance=math.nan if rhat is None else _chance(rhat, *x.shape),
+        chance=math.nan if rhat is None else float(_chance(rhat, *x.shape)),
         ess_bulk=float(az.ess(x, method="bulk")),
         ess_tail=float(az.ess(x, method="tail")),
     )
 
 
-def _chance(rhat: float, chains: int, draws: int) -> float:
-    """Bound the probability that independent draws have so large an R-hat.
+def chance_of_rhat(rhat: Any, groups: int, size: int) -> Any:
+    """Probability that groups of independent draws, so many each, have so large an R-hat.
 
-    Of k halves of chains, N draws each, R-hat is sqrt((N - 1 + F) / N), where F is the ratio of the
-    variances between and within them: for normal scores of independent draws' ranks, also of counts
-    with ties, F(k - 1, k (N - 1)) distributed. The largest R-hat of two is taken, of the draws and
-    of their distances from the median: hence twice the tail.
+    It is sqrt((size - 1 + F) / size), where F is the ratio of the variances between and within the
+    groups: F(groups - 1, groups (size - 1)) distributed for normal draws, and for normal scores of
+    independent draws' ranks, also of counts with ties. It is vectorised over R-hat.
     """
-    halves, size = 2 * chains, draws // 2
-    ratio = size * rhat**2 - size + 1
-    return 2 * float(special.fdtrc(halves - 1, halves * (size - 1), max(ratio, 0.0)))
+    ratio = size * np.square(rhat) - size + 1
+    return special.fdtrc(groups - 1, groups * (size - 1), np.maximum(ratio, 0.0))
+
+
+def _chance(rhat: Any, chains: int, draws: int) -> Any:
+    """Bound the probability that independent draws have so large an R-hat as ArviZ computes it.
+
+    Chains are halved, and of two R-hats the larger is taken, of the draws and of their distances
+    from the median: hence twice the tail.
+    """
+    return 2 * chance_of_rhat(rhat, 2 * chains, draws // 2)
+
+
+def apart(rhat: NDArray[np.float64], chains: int, draws: int) -> NDArray[np.bool_]:
+    """Mark the numbers whose R-hat is above `LARGEST_RHAT` by more than chance; NaN is marked."""
+    by_chance = _chance(rhat, chains, draws) * rhat.size > FALSE_ALARMS
+    return np.asarray(~((rhat <= LARGEST_RHAT) | by_chance))
 
 
 def problems(
@@ -109,7 +123,7 @@ def problems(
 
 def _apart(one: Sampling, numbers: int) -> bool:
     """Return True if R-hat is too large for the largest of so many by chance (Bonferroni)."""
-    by_chance = one.chance * numbers > _FALSE_ALARMS
+    by_chance = one.chance * numbers > FALSE_ALARMS
     return one.rhat is not None and not (one.rhat <= LARGEST_RHAT or by_chance)
 
 

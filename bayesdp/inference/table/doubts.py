@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.engines.convergence import FALSE_ALARMS, chance_of_rhat
 from bayesdp.inference.table.estimates import Estimates
 from bayesdp.inference.verdict import NO_PROBLEM
 from bayesdp.warned import warn_about
 
 _APART, _FEW = 1.1, 5
-"""R-hat that tells chains apart, but for chance, and the fewest draws of a chain to tell by."""
+"""R-hat that tells chains apart, by more than chance, and the fewest draws of a chain for it."""
 _STILL = 1e-6
 """Standard deviation, relative to the mean, of a number that is known, but for rounding."""
 
@@ -43,7 +44,7 @@ def doubts_of_unmeasured(names: Sequence[str], measured: Sequence[Sequence[str]]
 
 
 def doubts_of_chains(draws: NDArray[np.float64], chain: NDArray[np.integer]) -> Iterator[str]:
-    """Yield a doubt if chains differ in a number by more than its spread.
+    """Yield a doubt if chains differ in a number by more than its spread and than chance.
 
     Counts that were measured are the same in all chains soon; combinations that no marginal has
     rest on the classes that each chain is at.
@@ -62,8 +63,10 @@ def doubts_of_chains(draws: NDArray[np.float64], chain: NDArray[np.integer]) -> 
     moving = within > (_STILL * each.mean(axis=(0, 1))) ** 2
     if not np.any(moving):
         return
-    rhat = np.sqrt(1 - 1 / sizes.min() + between[moving] / within[moving])
-    apart = rhat > _APART + 2 / sizes.min()
+    size = int(sizes.min())
+    rhat = np.sqrt(1 - 1 / size + between[moving] / within[moving])
+    by_chance = chance_of_rhat(rhat, len(sizes), size) * rhat.size > FALSE_ALARMS
+    apart = (rhat > _APART) & ~by_chance
     if np.any(apart):
         yield (
             f"the chains differ in {np.count_nonzero(apart)} of {draws.shape[1]} numbers "
