@@ -297,7 +297,8 @@ estimated.interval(0.95).round(3)
 # Others want files. `synthetic` hands out some of the tables as DataFrames with the survey's
 # columns and types; they are post-processing of the release, so they cost nothing and need no
 # ledger. Each is analysed as if it were real, and Rubin's rule puts the analyses together: the
-# records are missing, and the copies impute them.
+# records are missing, and the copies impute them. `bdp.evaluate.SyntheticCopies` writes them as a
+# folder of files that says so to whoever opens it.
 
 # %%
 copies = posterior.synthetic(copies=20, seed=1)
@@ -326,11 +327,12 @@ table.set_axis(["lower", "upper"], axis=1).round(3)
 # | the posterior | shares or counts of some columns | `posterior.table` |
 # | the posterior | a linear, logistic, Poisson or ordinal regression | `posterior.regression` |
 # | the posterior | anything else that a function of a table returns | `posterior.estimate` |
-# | files alone | estimates that have variances | each copy, then `bdp.combine(..., rule="rubin")` |
+# | files alone | shares, or a regression | `bdp.evaluate.SyntheticCopies.load(folder)` |
+# | files alone | other estimates, with variances | each copy, then `bdp.combine(..., rule="rubin")` |
 # | a single file | to write and try out code | one copy, and no conclusion |
 #
 # The first three need no variances and use more tables than twenty, and `table` and `regression`
-# warn where they rest on the model alone. Copies say nothing.
+# warn where they rest on the model alone, as `SyntheticCopies` does. Files say nothing.
 #
 # ## What rests on the model
 #
