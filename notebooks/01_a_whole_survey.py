@@ -328,7 +328,7 @@ table.set_axis(["lower", "upper"], axis=1).round(3)
 # | the posterior | a linear, logistic, Poisson or ordinal regression | `posterior.regression` |
 # | the posterior | anything else that a function of a table returns | `posterior.estimate` |
 # | files alone | shares, or a regression | `bdp.evaluate.SyntheticCopies.load(folder)` |
-# | files alone | other estimates, with variances | each copy, then `bdp.combine(..., rule="rubin")` |
+# | files alone | other estimates, and variances | each copy, `bdp.combine(..., rule="rubin")` |
 # | a single file | to write and try out code | one copy, and no conclusion |
 #
 # The first three need no variances and use more tables than twenty, and `table` and `regression`

@@ -126,6 +126,11 @@ def test_combined_is_as_by_hand():
     assert np.all(found["upper"] - found["lower"] > 2 * 1.64 * found["sd"])
     naive = (q[0] - 1.6449 * np.sqrt(v[0]))[found.index]
     np.testing.assert_allclose(found["naive_lower"], naive, rtol=1e-3)
+    by_label = copies.regression("smokes ~ C(code)", family="logit")  # without missing ones
+    counts = [pd.crosstab(frame["code"], frame["smokes"]) for frame in copies.frames]
+    odds = [np.log(each[True] / each[False]) for each in counts]
+    slopes = np.mean([each["x, y"] - each["01"] for each in odds])
+    assert by_label.loc["C(code)[T.x, y]", "estimate"] == pytest.approx(slopes, abs=1e-6)
     shares = copies.table("code")
     assert list(shares.index) == ["01", "1", "x, y", "missing"]
     assert shares["estimate"].sum() == pytest.approx(1)

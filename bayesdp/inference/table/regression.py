@@ -26,7 +26,7 @@ def prepared(columns: Mapping[str, Column], codes: pd.DataFrame) -> pd.DataFrame
 
     made: dict[str, Any] = {}
     for name, column in columns.items():
-        given = codes[name].to_numpy()
+        given = codes[name].to_numpy().astype(np.int64)  # as -1 is no unsigned code
         missing = given >= column.size
         middles = column.middles
         if middles is not None:
