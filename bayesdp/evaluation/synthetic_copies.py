@@ -160,9 +160,8 @@ class SyntheticCopies:
 
     @cached_property
     def schema(self) -> Schema:
-        """The schema of the table, whose cells are pooled by private cut points."""
-        schema = Schema(**tomllib.loads(self.about.table))
-        return schema.pooled(self.about.pools) if self.about.pools else schema
+        """The schema of the table; of private cut points, with the cells of their grid."""
+        return Schema(**tomllib.loads(self.about.table))
 
     def save(self, folder: str | Path, *, kind: str = "csv", force: bool = False) -> Path:
         """Write a folder with a file for each copy, `copies.json` and a `README.txt`.
@@ -279,7 +278,10 @@ class SyntheticCopies:
         check_one_of("family", family, FAMILIES)
         names = self._known(columns_of(formula, list(self.schema.columns)))
         columns = {name: self.schema.columns[name] for name in names}
-        fits = [fit_of(formula, family, prepared(columns, codes[names])) for codes in self._codes]
+        fits = [
+            fit_of(formula, family, prepared(columns, codes[names]))
+            for codes in map(self.schema.coded, self.frames)
+        ]
         every = list(dict.fromkeys(name for fit in fits for name in fit.coefficients.index))
         q = pd.DataFrame([fit.coefficients for fit in fits], columns=every).to_numpy()
         v = pd.DataFrame([fit.variances for fit in fits], columns=every).to_numpy()
@@ -306,7 +308,7 @@ class SyntheticCopies:
         -------
         DataFrame
             A row for each cell: estimate, sd, lower, upper, naive_lower and naive_upper. Intervals
-            end at 0 and 1.
+            end at 0 and 1. A column whose cut points were private has the intervals between these.
 
         Raises
         ------
@@ -321,7 +323,9 @@ class SyntheticCopies:
         import pandas as pd
 
         names = self._known([columns] if isinstance(columns, str) else columns)
-        each = [self.schema.columns[name] for name in names]
+        pools = self.about.pools
+        schema = self.schema.pooled(pools) if pools else self.schema
+        each = [schema.columns[name] for name in names]
         sizes = [column.cells for column in each]
         if math.prod(sizes) > _MOST_CELLS:
             raise InvalidInput(
@@ -333,7 +337,7 @@ class SyntheticCopies:
                 np.ravel_multi_index([codes[name].to_numpy(np.int64) for name in names], sizes),
                 minlength=math.prod(sizes),
             )
-            for codes in self._codes
+            for codes in map(schema.coded, self.frames)
         ]
         shares = [proportions(one, max(int(one.sum()), 1)) for one in ones]
         q, v = (np.array(part) for part in zip(*shares, strict=True))
@@ -342,10 +346,6 @@ class SyntheticCopies:
         ends = ["lower", "upper", "naive_lower", "naive_upper"]
         found[ends] = found[ends].clip(0.0, 1.0)
         return found
-
-    @cached_property
-    def _codes(self) -> list[pd.DataFrame]:
-        return [self.schema.coded(frame) for frame in self.frames]
 
     def _known(self, columns: Any) -> list[str]:
         """Return columns' names, with a warning of those that no marginal has together."""

@@ -167,6 +167,30 @@ def test_imputed_copies_say_what_they_assume(tmp_path):
     assert whole.attrs["assumed"] in words
 
 
+@pytest.mark.filterwarnings("ignore:.*of the spread of:UserWarning")
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
+def test_private_cut_points_are_a_table_s_and_the_grid_a_regression_s():
+    """The middle of a long-tailed column's last interval is far from the mean of its numbers."""
+    rng = np.random.default_rng(1)
+    income = rng.lognormal(3, 1, 2000).clip(0, 500)
+    frame = pd.DataFrame({"income": income, "college": rng.random(2000) < 0.4})
+    bins = {"private": 5, "share": 0.2}
+    schema = bdp.Schema(
+        {
+            "income": {"type": "real", "bounds": (0, 500), "bins": bins},
+            "college": {"type": "boolean"},
+        }
+    )
+    with bdp.reproducible(1):
+        release = bdp.TableSynthesizer(schema, epsilon=3.0, delta=1e-6).release(frame)
+    posterior = bdp.TableModel().fit(release, draws=40, warmup=40, thin=1, tables=20, seed=1)
+    copies = SyntheticCopies.of(posterior, 10, seed=1)
+    assert list(copies.table("income").index) == list(posterior.table("income", seed=1).names)
+    found = copies.regression("income ~ college").loc["Intercept"]
+    direct = posterior.regression("income ~ college", by="tables", seed=1).mean["Intercept"]
+    assert abs(found["estimate"] - direct) < 2 * found["sd"]
+
+
 def test_columns_that_were_not_measured_together_are_told():
     posterior = fitted(("age ~ income", "votes ~ smokes"))
     copies = SyntheticCopies.of(posterior, 2, seed=1)
