@@ -36,13 +36,14 @@ from bayesdp.checks import check_one_of, check_path
 from bayesdp.engines.mixture import check_level
 from bayesdp.errors import InvalidInput, InvalidRelease, quoted
 from bayesdp.evaluation.combining import combine, proportions
+from bayesdp.headers import head_of, separator_of
 from bayesdp.inference.table.doubts import doubts_of_unmeasured
 from bayesdp.inference.table.regression import FAMILIES, fit_of, prepared
 from bayesdp.inference.verdict import NO_PROBLEM
 from bayesdp.schema.formulas import columns_of
 from bayesdp.schema.schema import Schema
 from bayesdp.storage import whole_folder
-from bayesdp.table_files import frame_in
+from bayesdp.table_files import check_columns
 from bayesdp.warned import warn_about
 
 if TYPE_CHECKING:
@@ -234,7 +235,7 @@ class SyntheticCopies:
             fault = error.errors()[0]
             place = ".".join(map(str, fault["loc"])) or "the file"
             raise InvalidRelease(f"{path / ABOUT}: {place}: {fault['msg']}") from None
-        except (InvalidInput, tomllib.TOMLDecodeError, TypeError) as error:
+        except (InvalidInput, ValueError, TypeError) as error:  # of TOML, CSV and Parquet
             raise InvalidRelease(f"{path}: {error}") from None
         if not about.verdict.startswith(NO_PROBLEM):
             warn_about(f"the copies' fit: {about.verdict}", "copies", stacklevel=2)
@@ -399,8 +400,9 @@ def _read(file: Path, schema: Schema) -> pd.DataFrame:
 
     if not file.is_file():
         raise InvalidInput(f"there is no {file.name}")
-    kinds = schema.types
-    frame = frame_in(str(file), list(schema.columns), [n for n in kinds if kinds[n] == "string"])
+    frame = pd.read_parquet(file) if file.suffix == ".parquet" else _text(file, schema)
+    check_columns(list(frame.columns), list(schema.columns), file.name)
+    frame = frame[list(schema.columns)]
     try:
         codes = schema.coded(frame)
     except InvalidInput as error:
@@ -416,6 +418,19 @@ def _read(file: Path, schema: Schema) -> pd.DataFrame:
         else:
             made[name] = values.astype(like[name].dtype)
     return pd.DataFrame(made)
+
+
+def _text(file: Path, schema: Schema) -> pd.DataFrame:
+    """Read a CSV file, in which a missing value is an empty field, and "NA" is a label."""
+    import pandas as pd
+
+    text = {name: str for name, kind in schema.types.items() if kind == "string"}
+    empty = {name: [""] for name, column in schema.columns.items() if column.missing}
+    try:
+        separator = separator_of(file.name, head_of(file))
+        return pd.read_csv(file, sep=separator, dtype=text, keep_default_na=False, na_values=empty)
+    except ValueError as error:
+        raise InvalidInput(f"{file.name} can't be read as a CSV table: {error}") from None
 
 
 def _words(about: About, schema: Schema) -> str:

@@ -11,7 +11,7 @@ import statsmodels.formula.api as smf
 
 import bayesdp as bdp
 from bayesdp.errors import InvalidInput, InvalidRelease, ReleaseExists
-from bayesdp.evaluation.synthetic_copies import ABOUT, WORDS
+from bayesdp.evaluation.synthetic_copies import ABOUT, WORDS, About
 from tests.statistical.test_table_calibration import TREND, measured, trend
 
 SyntheticCopies = bdp.evaluate.SyntheticCopies
@@ -82,6 +82,35 @@ def test_what_is_written_comes_back_with_its_types(tmp_path, kind):
     assert again.about.guarantee == fitted().attrs["guarantee"]
     assert repr(again).startswith("<SyntheticCopies: 3 copies, the first of ")
     pd.testing.assert_frame_equal(copies.table(["code", "votes"]), again.table(["code", "votes"]))
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"x": {"type": "category", "labels": ["NA", "None", "", "1"]}},
+        {"x": {"type": "category", "labels": ["a", "b"], "missing": True}},
+        {"a;b": {"type": "category", "labels": ["u;v", 'q"r']}, "c,d": {"type": "boolean"}},
+        {
+            "é": {"type": "ordered", "labels": ["é", "ß"]},
+            "n": {"type": "integer", "bounds": (0, 3)},
+        },
+    ],
+)
+def test_labels_that_a_file_might_change_come_back(tmp_path, columns):
+    schema, rng = bdp.Schema(columns), np.random.default_rng(1)
+    schema.save(tmp_path / "schema.toml")
+    codes = pd.DataFrame({name: rng.integers(0, k, 50) for name, k in schema.cells.items()})
+    about = About(
+        files=["copy_1"],
+        of="confidential records",
+        table=(tmp_path / "schema.toml").read_text(),
+        measured=[list(columns)],
+        guarantee="epsilon = 1",
+        verdict="no problem found",
+    )
+    copies = SyntheticCopies((schema.decoded(codes, rng),), about)
+    again = SyntheticCopies.load(copies.save(tmp_path / "made"))
+    pd.testing.assert_frame_equal(again.frames[0], copies.frames[0])
 
 
 def test_the_words_have_the_promise_the_rule_and_the_codes(tmp_path):
@@ -262,8 +291,19 @@ def test_a_folder_that_was_changed_is_refused(tmp_path):
     file.write_text(text.replace("True", "maybe"))
     with pytest.raises(InvalidRelease, match=r"copy_2.csv: column '(votes|smokes)'"):
         SyntheticCopies.load(folder)
+    for damaged in (b'age,income\n1,"2', b"\xff\xfe", b""):
+        file.write_bytes(damaged)
+        with pytest.raises(InvalidRelease, match="made"):
+            SyntheticCopies.load(folder)
     with pytest.raises(InvalidRelease, match="isn't a folder of copies"):
         SyntheticCopies.load(tmp_path)
+    columns = SyntheticCopies.of(fitted(), 2, seed=1).save(tmp_path / "columns", kind="parquet")
+    (columns / "copy_2.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InvalidRelease, match="columns"):
+        SyntheticCopies.load(columns)
+    (columns / ABOUT).write_bytes(b"\xff\xfe")
+    with pytest.raises(InvalidRelease, match="columns"):
+        SyntheticCopies.load(columns)
 
 
 @pytest.mark.slow
