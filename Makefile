@@ -8,6 +8,8 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+# One process a core, each taking tests of the others when it has none left; so BLAS has a thread.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -16,15 +18,14 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 demo: .venv/.demo
 	$(BIN)/bayesdp demo --force
 
-# One process a core, each taking tests of the others when it has none left.
 test: lint
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(PYTEST)
 
 fast: .venv/.test
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+	$(PYTEST) -m "not slow"
 
 calibrate: .venv/.test
-	$(BIN)/python -m pytest -n auto --dist worksteal -m calibrate
+	$(PYTEST) -m calibrate
 
 bench: .venv/.test
 	$(BIN)/python -m tests.benchmarks.run

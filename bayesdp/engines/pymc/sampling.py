@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from bayesdp.engines.draws import APPROXIMATE, Draws, import_arviz, seed_of
 from bayesdp.engines.pymc.approximations import approximate
@@ -138,7 +139,8 @@ def sample(
                 return approximate(
                     model, sampler, variables=variables, draws=draws, chains=chains, seed=seed
                 )
-            idata, versions = _SAMPLERS[sampler](run)
+            with threadpool_limits(1):  # BLAS: a chain has a core
+                idata, versions = _SAMPLERS[sampler](run)
         except EngineFailed:
             raise
         except (
