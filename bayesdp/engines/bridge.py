@@ -24,7 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
-from bayesdp.engines.convergence import LARGEST_RHAT, SMALLEST_ESS, apart
+from bayesdp.engines.convergence import (
+    LARGEST_RHAT,
+    SMALLEST_ESS,
+    apart,
+    chance_of_split_rhat,
+)
 from bayesdp.engines.draws import import_arviz
 from bayesdp.errors import EngineFailed
 from bayesdp.warned import warn_about
@@ -164,7 +169,7 @@ def _problems(series: Floats, error: float, draws: Floats) -> list[str]:
     problems = []
     if len(draws) > 1 and draws.shape[1] >= _FEWEST:
         rhat = np.asarray(import_arviz().rhat({"x": draws})["x"])
-        if apart(rhat, *draws.shape[:2]).any():
+        if apart(rhat, chance_of_split_rhat(rhat, *draws.shape[:2])).any():
             problems.append(f"R-hat is above {LARGEST_RHAT}")
     if np.ptp(series) and not _effective(series) >= SMALLEST_ESS:
         problems.append(f"ESS is under {SMALLEST_ESS}")

@@ -14,13 +14,15 @@ from scipy import special
 from bayesdp.engines.draws import APPROXIMATE, Draws, import_arviz
 from bayesdp.warned import warn_about
 
+Floats = NDArray[np.float64]
+
 LARGEST_RHAT = 1.01
 """R-hat that no chains should exceed but by chance (Vehtari et al. 2021).
 
 Independent draws of a number exceed it with probability 0.03 in 4 chains of 150, 0.12 in 2 chains
 of 150, 0.22 in 4 chains of 67, and 1e-13 in 4 chains of 1,000.
 """
-FALSE_ALARMS = 1e-3
+_FALSE_ALARMS = 1e-3
 """Probability that a fit of independent draws is doubted for the largest R-hat of its numbers."""
 SMALLEST_ESS = 400
 LARGEST_K = 0.7  # Vehtari et al. (2024), for 2,200 draws or more
@@ -53,7 +55,7 @@ def sampling_of_chains(x: NDArray[np.float64]) -> Sampling:
     return Sampling(
         error=float(np.ravel(az.mcse(x))[0]),
         rhat=rhat,
-        chance=math.nan if rhat is None else float(_chance(rhat, *x.shape)),
+        chance=math.nan if rhat is None else float(chance_of_split_rhat(rhat, *x.shape)),
         ess_bulk=float(az.ess(x, method="bulk")),
         ess_tail=float(az.ess(x, method="tail")),
     )
@@ -70,7 +72,7 @@ def chance_of_rhat(rhat: Any, groups: int, size: int) -> Any:
     return special.fdtrc(groups - 1, groups * (size - 1), np.maximum(ratio, 0.0))
 
 
-def _chance(rhat: Any, chains: int, draws: int) -> Any:
+def chance_of_split_rhat(rhat: Any, chains: int, draws: int) -> Any:
     """Bound the probability that independent draws have so large an R-hat as ArviZ computes it.
 
     Chains are halved, and of two R-hats the larger is taken, of the draws and of their distances
@@ -79,10 +81,13 @@ def _chance(rhat: Any, chains: int, draws: int) -> Any:
     return 2 * chance_of_rhat(rhat, 2 * chains, draws // 2)
 
 
-def apart(rhat: NDArray[np.float64], chains: int, draws: int) -> NDArray[np.bool_]:
-    """Mark the numbers whose R-hat is above `LARGEST_RHAT` by more than chance; NaN is marked."""
-    by_chance = _chance(rhat, chains, draws) * rhat.size > FALSE_ALARMS
-    return np.asarray(~((rhat <= LARGEST_RHAT) | by_chance))
+def apart(rhat: Floats, chance: Floats, least: float = LARGEST_RHAT) -> NDArray[np.bool_]:
+    """Mark the numbers whose R-hat is above a limit by more than chance; NaN is marked.
+
+    `chance` bounds the probability of each R-hat, and there are as many as there are numbers: the
+    largest of all is so large by chance in at most one fit in 1,000 (Bonferroni).
+    """
+    return np.asarray(~((rhat <= least) | (chance * rhat.size > _FALSE_ALARMS)))
 
 
 def problems(
@@ -110,7 +115,7 @@ def problems(
     """
     if any(one.rhat is None for one in sampling):
         yield "R-hat compares chains, and only one was run"
-    elif bad := sum(_apart(one, len(sampling)) for one in sampling):
+    elif bad := int(np.sum(_apart(sampling))):
         yield f"R-hat is above {LARGEST_RHAT}{_where(bad, len(sampling), of)}"
     for name in ("bulk", "tail"):
         if bad := sum(not getattr(one, f"ess_{name}") >= SMALLEST_ESS for one in sampling):
@@ -121,10 +126,10 @@ def problems(
         yield f"{divergences} divergent transition{'s' if divergences > 1 else ''}"
 
 
-def _apart(one: Sampling, numbers: int) -> bool:
-    """Return True if R-hat is too large for the largest of so many by chance (Bonferroni)."""
-    by_chance = one.chance * numbers > FALSE_ALARMS
-    return one.rhat is not None and not (one.rhat <= LARGEST_RHAT or by_chance)
+def _apart(sampling: Sequence[Sampling]) -> NDArray[np.bool_]:
+    """Mark the numbers whose chains differ by more than chance."""
+    pairs = np.array([(one.rhat, one.chance) for one in sampling], dtype=np.float64)
+    return apart(*pairs.reshape(-1, 2).T)
 
 
 def _where(bad: int, size: int, of: str) -> str:

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
 from bayesdp.engines.log_sums import log_sum
-from bayesdp.engines.mixture import Mixture
-from bayesdp.engines.normal_mixture import averaged, quantiles
+from bayesdp.engines.mixture import Mixture, averaged, quantiles
 
 Floats = NDArray[np.float64]
 
@@ -27,6 +26,7 @@ class GammaMixture(Mixture):
 
     ends = (0.0, np.inf)
     quantity = "rate"
+    variable = "rate"
 
     weights: Floats
     shapes: Floats

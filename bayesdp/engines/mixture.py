@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
@@ -17,6 +18,8 @@ from bayesdp.mechanisms.laws import beta_logpdf
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Function = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
 _CHUNK = 1 << 20  # component-by-point pairs evaluated at once
 _SHOWN = 0.9995  # probability of the part of a law that a picture has
 
@@ -29,6 +32,8 @@ class Mixture:
     """Ends of the values that are possible."""
     quantity: ClassVar[str] = "value"
     """What the law is of, for a picture."""
+    variable: ClassVar[str] = ""
+    """Name of the posterior variable that it is the law of."""
     if TYPE_CHECKING:
 
         def mean(self) -> float:
@@ -130,6 +135,7 @@ class BetaMixture(Mixture):
 
     ends = (0.0, 1.0)
     quantity = "proportion"
+    variable = "p"
 
     weights: NDArray[np.float64]
     a: NDArray[np.float64]
@@ -153,16 +159,11 @@ class BetaMixture(Mixture):
     def pdf(self, p: ArrayLike) -> NDArray[np.float64]: ...
     def pdf(self, p: ArrayLike) -> NDArray[np.float64] | float:
         """Density at p, any shape; 0 outside [0, 1]."""
-        points = np.asarray(p, dtype=np.float64)
-        flat = points.ravel()
-        density = np.empty(flat.size)
-        step = max(1, _CHUNK // self.weights.size)
-        for start in range(0, flat.size, step):
-            block = flat[start : start + step, None]
-            density[start : start + step] = self._average(
-                np.exp(beta_logpdf(block, self.a, self.b))
-            )
-        return density.reshape(points.shape)[()]
+
+        def density(points: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.exp(beta_logpdf(points, self.a, self.b))
+
+        return averaged(self.weights, p, density)
 
     @overload
     def cdf(self, p: float) -> float: ...
@@ -236,3 +237,29 @@ def check_level(level: float) -> float:
             f"level is {quoted(level)}; it must lie strictly between 0 and 1, for example 0.95"
         )
     return checked
+
+
+def averaged(weights: NDArray[np.float64], x: ArrayLike, function: Function) -> NDArray[np.float64]:
+    """Average a function of points, shape (points, 1), over components by their weights."""
+    points = np.asarray(x, dtype=np.float64)
+    flat, averages = points.ravel(), np.empty(points.size)
+    step = max(1, _CHUNK // weights.size)
+    for start in range(0, flat.size, step):
+        values = function(flat[start : start + step, None])
+        averages[start : start + step] = (values * weights).sum(axis=-1)
+    return averages.reshape(points.shape)[()]
+
+
+def quantiles(q: ArrayLike, quantile: Callable[[float], float]) -> NDArray[np.float64]:
+    """Quantiles at probabilities of any shape, one by one.
+
+    Raises
+    ------
+    InvalidInput
+        If a value isn't strictly between 0 and 1.
+    """
+    probabilities = np.asarray(q, dtype=np.float64)
+    if not np.all((probabilities > 0) & (probabilities < 1)):
+        raise InvalidInput(f"q is {quoted(q)}; probabilities lie strictly between 0 and 1")
+    values = [quantile(float(x)) for x in probabilities.ravel()]
+    return np.array(values).reshape(probabilities.shape)[()]

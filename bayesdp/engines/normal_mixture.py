@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,13 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
 from bayesdp.engines.log_sums import log_sum
-from bayesdp.engines.mixture import Mixture
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.engines.mixture import Mixture, averaged, quantiles
 from bayesdp.mechanisms.laws import HALF_LOG_2PI
 
-Function = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-
-_CHUNK = 1 << 20  # component-by-point pairs evaluated at once
 _FURTHEST = 40.0  # standard deviations, beyond which no float has probability
 
 
@@ -31,6 +26,7 @@ class NormalMixture(Mixture):
     """
 
     quantity = "mean"
+    variable = "mu"
 
     weights: NDArray[np.float64]
     means: NDArray[np.float64]
@@ -108,29 +104,3 @@ def normal_logpdf(x: ArrayLike, mean: ArrayLike, sd: ArrayLike) -> NDArray[np.fl
     x, mean, sd = (np.asarray(v, dtype=np.float64) for v in (x, mean, sd))
     z = (x - mean) / sd
     return np.asarray(-z * z / 2 - np.log(sd) - HALF_LOG_2PI)
-
-
-def averaged(weights: NDArray[np.float64], x: ArrayLike, function: Function) -> NDArray[np.float64]:
-    """Average a function of points, shape (points, 1), over components by their weights."""
-    points = np.asarray(x, dtype=np.float64)
-    flat, averages = points.ravel(), np.empty(points.size)
-    step = max(1, _CHUNK // weights.size)
-    for start in range(0, flat.size, step):
-        values = function(flat[start : start + step, None])
-        averages[start : start + step] = (values * weights).sum(axis=-1)
-    return averages.reshape(points.shape)[()]
-
-
-def quantiles(q: ArrayLike, quantile: Callable[[float], float]) -> NDArray[np.float64]:
-    """Quantiles at probabilities of any shape, one by one.
-
-    Raises
-    ------
-    InvalidInput
-        If a value isn't strictly between 0 and 1.
-    """
-    probabilities = np.asarray(q, dtype=np.float64)
-    if not np.all((probabilities > 0) & (probabilities < 1)):
-        raise InvalidInput(f"q is {quoted(q)}; probabilities lie strictly between 0 and 1")
-    values = [quantile(float(x)) for x in probabilities.ravel()]
-    return np.array(values).reshape(probabilities.shape)[()]

@@ -20,7 +20,6 @@ from __future__ import annotations
 import json
 import math
 import textwrap
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,7 +40,7 @@ from bayesdp.inference.table.doubts import doubts_of_unmeasured
 from bayesdp.inference.table.regression import FAMILIES, fit_of, prepared
 from bayesdp.inference.verdict import NO_PROBLEM
 from bayesdp.schema.formulas import columns_of
-from bayesdp.schema.schema import Schema
+from bayesdp.schema.schema import Schema, schema_of
 from bayesdp.storage import whole_folder
 from bayesdp.table_files import check_columns
 from bayesdp.warned import warn_about
@@ -162,7 +161,7 @@ class SyntheticCopies:
     @cached_property
     def schema(self) -> Schema:
         """The schema of the table; of private cut points, with the cells of their grid."""
-        return Schema(**tomllib.loads(self.about.table))
+        return schema_of(self.about.table)
 
     def save(self, folder: str | Path, *, kind: str = "csv", force: bool = False) -> Path:
         """Write a folder with a file for each copy, `copies.json` and a `README.txt`.
@@ -223,7 +222,7 @@ class SyntheticCopies:
         path = check_path("folder", folder)
         try:
             about = About.model_validate_json((path / ABOUT).read_text(encoding="utf-8"))
-            schema = Schema(**tomllib.loads(about.table))
+            schema = schema_of(about.table)
             _check_names(about.files)
             frames = tuple(_read(path / name, schema) for name in about.files)
         except OSError as error:

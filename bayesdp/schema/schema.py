@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -520,6 +521,11 @@ class Schema:
             return frame
         first = FirstOfEach(self.unit)
         return map(first.of, frame) if batches else first.of(frame)
+
+
+def schema_of(text: str) -> Schema:
+    """Read a schema from the TOML that `text_of` wrote, as fits and copies keep it."""
+    return Schema(**tomllib.loads(text))
 
 
 def _plain(value: Any) -> Any:

@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 
 from bayesdp.checks import keep
-from bayesdp.engines.gamma_mixture import GammaMixture
-from bayesdp.engines.mixture import BetaMixture, check_level
+from bayesdp.engines.mixture import check_level
 from bayesdp.engines.normal_inverse_gamma import NormalInverseGammaMixture
-from bayesdp.engines.normal_mixture import NormalMixture
 from bayesdp.errors import InvalidInput
 from bayesdp.release import Release
 
@@ -101,9 +99,8 @@ def _exact(posterior: Any, level: float) -> Iterator[tuple[str, Numbers]]:
         ):
             yield name, _numbers(mean, sd, *end)
         return
-    names = {BetaMixture: "p", NormalMixture: "mu", GammaMixture: "rate"}
     ends = posterior.interval(level)
-    yield names.get(type(posterior), ""), _numbers(posterior.mean(), posterior.sd(), *ends)
+    yield getattr(posterior, "variable", ""), _numbers(posterior.mean(), posterior.sd(), *ends)
 
 
 def _sampled(

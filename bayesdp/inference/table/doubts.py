@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.engines.convergence import FALSE_ALARMS, chance_of_rhat
+from bayesdp.engines.convergence import apart, chance_of_rhat
 from bayesdp.inference.table.estimates import Estimates
 from bayesdp.inference.verdict import NO_PROBLEM
 from bayesdp.warned import warn_about
@@ -65,11 +65,10 @@ def doubts_of_chains(draws: NDArray[np.float64], chain: NDArray[np.integer]) -> 
         return
     size = int(sizes.min())
     rhat = np.sqrt(1 - 1 / size + between[moving] / within[moving])
-    by_chance = chance_of_rhat(rhat, len(sizes), size) * rhat.size > FALSE_ALARMS
-    apart = (rhat > _APART) & ~by_chance
-    if np.any(apart):
+    told = apart(rhat, chance_of_rhat(rhat, len(sizes), size), _APART)
+    if np.any(told):
         yield (
-            f"the chains differ in {np.count_nonzero(apart)} of {draws.shape[1]} numbers "
+            f"the chains differ in {np.count_nonzero(told)} of {draws.shape[1]} numbers "
             f"(R-hat up to {rhat.max():.2f}): what no released marginal has rests on the "
             "latent classes, and these on where a chain began. Intervals are rough: release "
             "these columns together (marginals), or fit with more draws"

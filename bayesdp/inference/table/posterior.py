@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -40,7 +39,7 @@ from bayesdp.inference.table.regression import FAMILIES, fit_of, prepared
 from bayesdp.inference.table.released import RELEASED
 from bayesdp.inference.table.spread import doubts_of_spreads
 from bayesdp.schema.formulas import columns_of
-from bayesdp.schema.schema import Schema
+from bayesdp.schema.schema import Schema, schema_of
 from bayesdp.warned import warn_about
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         if getattr(idata, "attrs", {}).get("family") != "table":
             raise InvalidInput("idata isn't a TableModel's fit; give what its fit returned")
         if records is not None:
-            names = list(_schema_of(idata.attrs["schema"]).columns)
+            names = list(schema_of(idata.attrs["schema"]).columns)
             dims = ("chain", "table", "record", "column")
             groups[_GROUP] = xr.Dataset({"records": (dims, records)}, coords={"column": names})
         if _GROUP not in groups:
@@ -116,7 +115,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
     @cached_property
     def schema(self) -> Schema:
         """The schema of the table."""
-        return _schema_of(self.attrs["schema"])
+        return schema_of(self.attrs["schema"])
 
     @cached_property
     def measured(self) -> tuple[tuple[str, ...], ...]:
@@ -591,7 +590,3 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
     def _doubts_of_spreads(self, names: Sequence[str], *, drowned: bool = True) -> Iterator[str]:
         tables = list(self._tables(min(self._kept, _SPREAD)))
         return doubts_of_spreads(self.schema.columns, names, tables, self._pools, drowned=drowned)
-
-
-def _schema_of(text: str) -> Schema:
-    return Schema(**tomllib.loads(text))
