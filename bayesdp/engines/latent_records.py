@@ -140,8 +140,6 @@ class Tables(NamedTuple):
     ----------
     records : ndarray of uint16, shape (chains, tables, most records, d)
         Levels in the tables kept; a place beyond a table's own records has `ABSENT`.
-    levels : ndarray, shape (chains, draws, all columns' levels)
-        Counts of each column's levels.
     cells : ndarray, shape (chains, draws, watched cells)
         Counts of the cells in `Watched`.
     sizes : ndarray, shape (chains, draws)
@@ -161,7 +159,6 @@ class Tables(NamedTuple):
     """
 
     records: NDArray[np.uint16]
-    levels: Floats
     cells: Floats
     sizes: Floats
     spread: Floats
@@ -234,6 +231,34 @@ def sample(
     return Tables(records, *[*parts, off, np.array([number for *_, number in run])])
 
 
+def sizes_of(records: NDArray[Any]) -> Integers:
+    """Count the records of tables, which have shape (chains, tables, most records, d)."""
+    sizes: Integers = (records[..., 0] != ABSENT).sum(axis=-1)
+    return sizes
+
+
+def shares_of(records: NDArray[Any], levels: Sequence[int]) -> Floats:
+    """Shares of each column's levels in tables; 0 where a table has no records.
+
+    Parameters
+    ----------
+    records : ndarray of uint16, shape (chains, tables, most records, d)
+    levels : sequence of int
+        Numbers of levels of the columns.
+
+    Returns
+    -------
+    ndarray, shape (chains, tables, all columns' levels)
+    """
+    ends = _ends(levels)
+    counts = np.empty((*records.shape[:2], int(ends[-1])))
+    for place in np.ndindex(records.shape[:2]):
+        for j, column in enumerate(records[place].T):
+            own = column[column != ABSENT]
+            counts[place][ends[j] : ends[j + 1]] = np.bincount(own, minlength=levels[j])
+    return counts / np.maximum(sizes_of(records), 1)[..., None]
+
+
 def cells_of(records: NDArray[Any], levels: Sequence[int], columns: Sequence[int]) -> Floats:
     """Count the records of tables in the cells of some columns.
 
@@ -292,11 +317,11 @@ def _chain(
         if past <= 0 or past % thin:
             continue
         left, n = state.left[places], int(state.n[0])
-        level, rate = state.counts.sum(axis=0), accepted / max(proposed, 1)
+        rate = accepted / max(proposed, 1)
         log, square = _noise(problem, left, ends)
         law = log_choice(problem.chosen, state.offers.gaps)
         told.append(
-            (level, (counts - left)[cells], float(n), state.spread.copy(), log + law, square, rate)
+            ((counts - left)[cells], float(n), state.spread.copy(), log + law, square, rate)
         )
         proposed = accepted = 0
         if past // thin in kept:

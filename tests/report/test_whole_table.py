@@ -88,7 +88,7 @@ def page(idata, release, reference, tmp_path_factory):
 def test_shares_are_those_of_the_draws_and_of_the_noisy_counts(idata, release, reference):
     summary = summarize_table(idata, release, level=0.8, reference=reference)
     assert [one.name for one in summary.columns] == list(SCHEMA.columns)
-    share = idata.posterior["share"].to_numpy().reshape(80, -1)
+    share = idata.posterior["share"].to_numpy().reshape(40, -1)
     for k, one in enumerate(summary.columns[1].shares):  # smokes: the 4th to the 6th level
         x = share[:, 3 + k]
         assert one.label == ("False", "True", "missing")[k]

@@ -16,17 +16,15 @@ classes, shares of the young were .24 for .19 in surveys without noise, and are 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from bayesdp.engines.imputed_tables import Imputation, imputed_tables
-from bayesdp.engines.latent_records import ABSENT
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.inference.table.estimates import cell_names
+from bayesdp.inference.table.pooling import shares_in
 from bayesdp.schema.column import MISSING
 from bayesdp.schema.files import text_of
 from bayesdp.schema.schema import Schema
@@ -91,7 +89,7 @@ def imputed(
         "assumed": ASSUMED,
     }
     group = posterior.posterior if "posterior" in posterior.groups() else None
-    return attrs, None if group is None else _shares(made, group, records), records
+    return attrs, None if group is None else shares_in(made, group, records), records
 
 
 def _chosen(schema: Schema, columns: str | Sequence[str] | None) -> list[str]:
@@ -147,29 +145,3 @@ def _present(given: Any) -> Any:
 def _firsts(schema: Schema, name: str, firsts: Sequence[int]) -> list[int]:
     """First cells of a column's pools, without that of missing values."""
     return [first for first in firsts if first < schema.columns[name].cells]
-
-
-def _shares(schema: Schema, posterior: Any, records: NDArray[np.uint16]) -> xr.Dataset:
-    """Each column's shares in the tables, and their numbers of records, in place of the draws'."""
-    there = records[..., 0] != ABSENT
-    sizes = there.sum(axis=-1)
-    parts = [_counts(records[..., k], cells) for k, cells in enumerate(schema.cells.values())]
-    share = np.concatenate(parts, axis=-1) / np.maximum(sizes, 1)[..., None]
-    made: dict[str, Any] = {"share": (("chain", "draw", "level"), share)}
-    if "n" in posterior:
-        made["n"] = (("chain", "draw"), sizes.astype(np.float64))
-    coords: Mapping[str, Any] = {
-        "chain": posterior["chain"].to_numpy(),
-        "draw": np.arange(share.shape[1]),
-        "level": cell_names(schema),
-    }
-    return xr.Dataset(made, coords=coords, attrs=posterior.attrs)
-
-
-def _counts(codes: NDArray[np.uint16], cells: int) -> NDArray[np.float64]:
-    """Count each cell in each table, shape (chains, tables, cells)."""
-    made = np.empty((*codes.shape[:2], cells))
-    for place in np.ndindex(codes.shape[:2]):
-        own = codes[place]
-        made[place] = np.bincount(own[own != ABSENT], minlength=cells)
-    return made

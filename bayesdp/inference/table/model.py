@@ -32,7 +32,16 @@ from bayesdp.core.fields import declared
 from bayesdp.core.views import MeasuredTableView, View, view_of
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.latent_classes import Noisy
-from bayesdp.engines.latent_records import ABSENT, Problem, Tables, cells_of, sample, watched
+from bayesdp.engines.latent_records import (
+    ABSENT,
+    Problem,
+    Tables,
+    cells_of,
+    sample,
+    shares_of,
+    sizes_of,
+    watched,
+)
 from bayesdp.engines.raked_tables import beside_noise, firsts_of, unfinished
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Option, Run
@@ -47,8 +56,6 @@ from bayesdp.schema.files import text_of
 if TYPE_CHECKING:
     from bayesdp.inference.table.posterior import TablePosterior
 
-_STATISTICS = ("count", "concentration")
-"""Variables that are no answer, and so are among the statistics of the sampler."""
 RECORDS = "records"
 """Name of the latent tables among an engine's draws."""
 _LEVELS_A_CHAIN, _THINNEST = 6e7, 20
@@ -91,13 +98,13 @@ class TableModel(Model):
     Notes
     -----
     The model reads one or several releases of `bdp.TableSynthesizer`, of the same records, without
-    groups. `fit` returns a `TablePosterior`: an InferenceData with the shares of each column's
-    cells in the latent table ("share", with the dimension "level"), and the number of records where
-    that is confidential ("n"); in sample_stats, counts of up to 500 measured cells ("count"), and
-    the a and b above ("concentration"); and, in the group
-    "tables", the latent tables themselves, raked, from which everything else is computed, and by
-    whose measured counts the verdict is reached. It has doubts too where much of the spread of a
-    column of numbers is in cells that noise drowns, or within wide cells; where chains differ in
+    groups. `fit` returns a `TablePosterior`: an InferenceData that has, in the group "tables", the
+    latent tables that were kept, raked, from which all else is computed, and by whose measured
+    counts the verdict is reached; in its posterior each column's shares in these tables ("share",
+    with the dimension "level"), and the number of their records where that is confidential ("n");
+    and in sample_stats, of every draw and before raking, counts of up to 500 measured cells
+    ("count") and the a and b above ("concentration"). It has doubts too where much of the spread of
+    a column of numbers is in cells that noise drowns, or within wide cells; where chains differ in
     what no marginal has, estimates warn. `fit` has two options: `thin`, the number of sweeps over
     all records for each draw, by default as many as take a chain half a minute or so, from 1 to 20;
     and `tables`, the number of whole tables that each chain keeps, by default from 25 for many
@@ -191,19 +198,16 @@ class TableModel(Model):
             round(problem.size()), len(problem.levels), len(problem.noisy), run.chained["chains"]
         )
         drawn = sample(problem, **run.chained, thin=thin, tables=tables, progress=run.progress)
-        totals = np.maximum(drawn.sizes, 1)[..., None]
-        posterior: dict[str, Any] = {
-            "share": drawn.levels / totals,
-            "count": drawn.cells,
-            "n": drawn.sizes,
-        }
-        if problem.n is not None:
-            del posterior["n"]
-        posterior["concentration"], posterior[RECORDS] = drawn.spread, drawn.records
+        posterior: dict[str, Any] = {"share": shares_of(drawn.records, problem.levels)}
+        if problem.n is None:
+            posterior["n"] = sizes_of(drawn.records).astype(np.float64)
+        posterior[RECORDS] = drawn.records
         stats = {
             "lp": drawn.log_law,
             "acceptance_rate": drawn.acceptance,
             "misfit": drawn.misfit,
+            "count": drawn.cells,
+            "concentration": drawn.spread,
         }
         versions = {"numba": numba.__version__}
         return Draws(posterior, stats, run.engine, versions, tuple(_doubts(problem, drawn)))
@@ -264,9 +268,6 @@ class TableModel(Model):
         from bayesdp.inference.table.posterior import TablePosterior
 
         idata = super().result(run, drawn, noises)
-        for name in _STATISTICS:
-            idata.sample_stats[name] = idata.posterior[name]
-        idata.posterior = idata.posterior.drop_vars([*_STATISTICS, "cell", "concentrated"])
         names = list(self.schema_of(run.release).columns)
         idata.add_groups({RELEASED: stored(run.read.noisy, run.read.n, names)})
         made: TablePosterior = doubted(TablePosterior.of(idata, drawn.posterior[RECORDS]))

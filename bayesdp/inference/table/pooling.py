@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 
-from bayesdp.engines.latent_records import ABSENT
+from bayesdp.engines.latent_records import ABSENT, shares_of, sizes_of
 from bayesdp.inference.table.estimates import cell_names
 from bayesdp.schema.files import text_of
+from bayesdp.schema.schema import Schema
 
 
 def by_pools(
@@ -25,16 +28,24 @@ def by_pools(
     """
     schema = posterior.schema.pooled(pools)
     records = posterior.tables["records"].to_numpy().copy()
-    share = posterior.posterior["share"]
-    ends = np.cumsum([0, *posterior.schema.cells.values()])
-    parts = []
     for k, (name, cells) in enumerate(posterior.schema.cells.items()):
-        own, firsts = share[..., ends[k] : ends[k + 1]], pools.get(name, range(cells))
-        parts.append(np.add.reduceat(own.to_numpy(), firsts, axis=-1))
         there = records[..., k] != ABSENT
-        runs = np.searchsorted(firsts, records[..., k], side="right") - 1
+        runs = np.searchsorted(pools.get(name, range(cells)), records[..., k], side="right") - 1
         records[..., k] = np.where(there, runs, ABSENT)
-    made = {"share": ((*share.dims[:2], "level"), np.concatenate(parts, axis=-1))}
-    group = posterior.posterior.drop_vars(["share", "level"]).assign(made)
     attrs = {"schema": text_of(schema.unit, schema.columns, schema.zeros), "pools": "{}"}
-    return attrs, group.assign_coords(level=cell_names(schema)), records
+    return attrs, shares_in(schema, posterior.posterior, records), records
+
+
+def shares_in(schema: Schema, posterior: Any, records: NDArray[np.uint16]) -> xr.Dataset:
+    """Each column's shares in the tables, and their numbers of records, as a posterior's group."""
+    made: dict[str, Any] = {
+        "share": (("chain", "draw", "level"), shares_of(records, [*schema.cells.values()]))
+    }
+    if "n" in posterior:
+        made["n"] = (("chain", "draw"), sizes_of(records).astype(np.float64))
+    coords: Mapping[str, Any] = {
+        "chain": posterior["chain"].to_numpy(),
+        "draw": np.arange(records.shape[1]),
+        "level": cell_names(schema),
+    }
+    return xr.Dataset(made, coords=coords, attrs=posterior.attrs)

@@ -89,7 +89,8 @@ def test_what_a_fit_holds(noise, relation):
     if relation == "replace_one":
         assert np.all(sizes == 400)
     else:
-        np.testing.assert_array_equal(sizes, idata.posterior["n"].to_numpy()[:, 2::3])
+        np.testing.assert_array_equal(sizes, idata.posterior["n"].to_numpy())
+    assert idata.sample_stats.sizes["draw"] == 60
     assert np.all(np.isfinite(idata.sample_stats["lp"]))
     assert idata.attrs["family"] == "table"
     assert idata.attrs["verdict"]
@@ -125,8 +126,16 @@ def test_raked_tables_are_as_large_as_counts_say():
 
 def test_raking_leaves_the_chain_as_it_is():
     one, other = fitted(), fitted(rake=False)
-    assert one.posterior.equals(other.posterior)
+    assert one.sample_stats.equals(other.sample_stats)
     assert not one.tables.equals(other.tables)
+
+
+def test_the_posterior_s_shares_are_those_of_a_table_of_one_column():
+    idata = fitted(relation="replace_one")
+    found = idata.table("age", target="data").interval() / 400
+    share = idata.posterior["share"].to_numpy().reshape(40, -1)[:, :3]
+    np.testing.assert_allclose(found["mean"], share.mean(axis=0))
+    np.testing.assert_allclose(found["lower"], np.quantile(share, 0.025, axis=0))
 
 
 def test_watched_counts_are_those_of_the_tables():
