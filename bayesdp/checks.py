@@ -130,6 +130,14 @@ def check_numbers(name: str, given: Any) -> NDArray[np.float64]:
         raise InvalidInput(f"{name} is {kind_of(given)}; it must hold only numbers") from None
 
 
+def check_each_at_least_one(name: str, values: Sequence[Any]) -> list[int]:
+    """Return the values as ints if all are whole numbers from 1, else raise, showing none."""
+    try:
+        return [check_at_least_one(name, value) for value in values]
+    except InvalidInput:
+        raise InvalidInput(f"{name} has something else than whole numbers, at least 1") from None
+
+
 def check_flag(name: str, value: Any) -> bool:
     """Return `value` if it is True or False, else raise InvalidInput."""
     if not isinstance(value, bool):

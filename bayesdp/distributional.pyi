@@ -19,6 +19,7 @@ from .privacy.distributional.guarantee import LawClass as LawClass
 from .privacy.distributional.guarantee import Level as Level
 from .privacy.distributional.histogram import TruncatedHistogram as TruncatedHistogram
 from .privacy.distributional.least_squares import UniformProducts as UniformProducts
+from .privacy.distributional.least_squares import coefficients as coefficients
 from .privacy.distributional.least_squares import line as line
 from .privacy.distributional.least_squares import slope as slope
 from .privacy.distributional.map_estimator import MAPEstimator as MAPEstimator
@@ -49,5 +50,6 @@ from .privacy.distributional.sums.profile import simulator_floor as simulator_fl
 from .privacy.distributional.uniform_part import UniformPart as UniformPart
 from .privacy.distributional.worlds import Best as Best
 from .synthesis.exact_sum import exact_line as exact_line
+from .synthesis.exact_sum import exact_regression as exact_regression
 from .synthesis.exact_sum import exact_slope as exact_slope
 from .synthesis.exact_sum import exact_sum as exact_sum

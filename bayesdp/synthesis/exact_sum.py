@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, check_each_at_least_one, check_flag, is_number
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.exact_statistic import ExactStatisticMechanism
-from bayesdp.privacy.distributional.combining import split_samples
+from bayesdp.mechanisms.noise.fields import check_each_positive
+from bayesdp.privacy.distributional.combining import split_promise
 from bayesdp.privacy.distributional.guarantee import check_known_records
-from bayesdp.privacy.distributional.record_laws import RecordLaw
+from bayesdp.privacy.distributional.least_squares import UniformProducts
+from bayesdp.privacy.distributional.record_laws import BoundedLaw, RecordLaw
 from bayesdp.privacy.distributional.sums.guarantee import sum_guarantee
 from bayesdp.release import Release
 from bayesdp.synthesis.publish import publish
@@ -156,13 +158,113 @@ def exact_line(
     g, h = _pairs(g, h)
     one, other = _parts(first, second, len(g))
     _check_varies(g - g[0], h - h[0])
-    tables = (
+    tables = [
         (np.column_stack([g[one], h[one]]), means_law),
         (np.column_stack([g[other] ** 2, g[other] * h[other]]), products_law),
-    )
-    promises, sums = [], []
+    ]
+    return _published(tables, len(g), known_records, delta, epsilon)
+
+
+def exact_regression(
+    predictors: ArrayLike,
+    outcome: ArrayLike,
+    *,
+    bounds: Sequence[float],
+    share: float = 1.0,
+    intercept: bool = True,
+    parts: Sequence[int] | Sequence[Sequence[int]] | None = None,
+    known_records: int = 0,
+    delta: float | None = None,
+    epsilon: float | None = None,
+) -> Release:
+    """Release the sums of least squares with several predictors, each part of the records its own.
+
+    The i-th of d parts releases sums of g_i^2, of g_i times each other predictor in order, and of
+    g_i h; with an intercept one part more, the first, has the sums of all predictors and of h.
+    `bdp.distributional.coefficients` gives the coefficients from the output.
+
+    Parameters
+    ----------
+    predictors : array_like
+        Confidential g, shape (n, d); n is public. Centre them at public numbers first.
+    outcome : array_like
+        Confidential h, shape (n,).
+    bounds : sequence of float
+        Public a_1, ..., a_d and b, positive: g_i is in [-a_i, a_i], and h in [-b, b].
+    share : float
+        Least share of records whose predictors and outcome are independent and uniform within the
+        bounds, in (0, 1]; nothing is assumed of the others'.
+    intercept : bool
+        Whether there is a constant term.
+    parts : sequence of int, or of sequences of int
+        Numbers of records of the parts, one after another, or positions of their records; both
+        chosen without looking at the records. Default: as many in each as is possible.
+    known_records, delta, epsilon
+        As for `exact_line`.
+
+    Returns
+    -------
+    Release
+        One vector of all parts' sums; `split_samples` has the proof of their joint promise.
+
+    Raises
+    ------
+    InvalidInput
+        As for `exact_line`; if a bound or `share` is out of its range, or the parts aren't d, or
+        d + 1 with an intercept.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp, numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> g, noise = rng.uniform(-1, 1, (30_000, 2)), rng.uniform(-1, 1, 30_000)
+    >>> h = np.where(rng.random(30_000) < 0.5, noise, g @ [0.6, -0.4])  # half of them uniform
+    >>> release = bdp.distributional.exact_regression(
+    ...     g, h, bounds=[1, 1, 1], share=0.5, delta=1e-6
+    ... )
+    >>> bdp.distributional.coefficients(release.outputs[0], [10_000] * 3)[1:].round(1)
+    array([ 0.3, -0.2])
+    """
+    g, h = np.asarray(predictors), np.asarray(outcome)
+    if g.ndim != 2 or 0 in g.shape or h.shape != g.shape[:1]:
+        raise InvalidInput(
+            f"predictors has shape {g.shape} and outcome {h.shape}; they must be (n, d) and (n,), "
+            "n and d at least 1"
+        )
+    (g, h), d = _finite({"predictors": g, "outcome": h}), g.shape[1]
+    if np.shape(bounds) != (d + 1,):
+        raise InvalidInput(
+            f"bounds is {quoted(bounds)}; it must be {d + 1} positive numbers, one for each "
+            "predictor and one for the outcome"
+        )
+    limits = check_each_positive("bounds", bounds)
+    rows = _split(parts, d + check_flag("intercept", intercept), len(g))
+    both = np.column_stack([g, h])
+    _check_full(both - both[0] if intercept else both)
+    tables: list[tuple[NDArray[np.float64], RecordLaw]] = []
+    for i, own in enumerate(rows[-d:]):
+        others = [k for k in range(d + 1) if k != i]
+        law = UniformProducts(limits[i], tuple(limits[k] for k in others), share)
+        tables.append((g[own, i, None] * both[own][:, [i, *others]], law))
+    if intercept:
+        box = tuple((-bound, bound) for bound in limits)
+        means = BoundedLaw(box, box, share / math.prod(2 * bound for bound in limits))
+        tables.insert(0, (both[rows[0]], means))
+    return _published(tables, len(g), known_records, delta, epsilon)
+
+
+def _published(
+    tables: Sequence[tuple[NDArray[np.float64], RecordLaw]],
+    n: int,
+    known_records: int,
+    delta: float | None,
+    epsilon: float | None,
+) -> Release:
+    """Release the sums of disjoint parts of the records, each with its law, in one vector."""
+    promises, sums, sizes = [], [], []
     for table, law in tables:
         records = _records(table, law)
+        sizes.append(len(records))
         known_records = check_known_records(known_records, len(records))
         promises.append(
             sum_guarantee(
@@ -170,9 +272,10 @@ def exact_line(
             )
         )
         sums.append(_sums(records))
-    promise = split_samples(*promises, first_rows=one.tolist(), second_rows=other.tolist())
-    mechanism = ExactStatisticMechanism(promise, n=len(g), dimension=4)
-    return publish(mechanism, np.concatenate(sums), variable="moment")
+    values = np.concatenate(sums)
+    promise = split_promise(promises, sizes)
+    mechanism = ExactStatisticMechanism(promise, n=n, dimension=len(values))
+    return publish(mechanism, values, variable="moment")
 
 
 def _records(values: ArrayLike, law: RecordLaw) -> NDArray[np.float64]:
@@ -211,28 +314,82 @@ def _pairs(g: ArrayLike, h: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.
     one, other = np.asarray(g), np.asarray(h)
     if one.ndim != 1 or one.shape != other.shape or len(one) == 0:
         raise InvalidInput(
-            f"g has shape {one.shape} and h {other.shape}; both must be (n,), n >= 1: exact sums "
-            "serve one predictor"
+            f"g has shape {one.shape} and h {other.shape}; both must be (n,), n >= 1: one "
+            "predictor; for several there is bdp.distributional.exact_regression"
         )
-    if not all(v.dtype.kind in "iuf" and np.all(np.isfinite(v)) for v in (one, other)):
-        raise InvalidInput("g and h must be finite numbers; they aren't shown")
-    return one.astype(float), other.astype(float)
+    one, other = _finite({"g": one, "h": other})
+    return one, other
+
+
+def _finite(given: dict[str, NDArray[Any]]) -> list[NDArray[np.float64]]:
+    """Return arrays as floats, or raise InvalidInput without their values."""
+    if not all(v.dtype.kind in "iuf" and np.all(np.isfinite(v)) for v in given.values()):
+        raise InvalidInput(f"{' and '.join(given)} must be finite numbers; they aren't shown")
+    return [v.astype(np.float64) for v in given.values()]
 
 
 def _check_varies(g: NDArray[np.float64], h: NDArray[np.float64]) -> None:
     """Raise InvalidInput where h is a multiple of g, which has probability 0 under a density."""
-    squares, outcome, product = g @ g, h @ h, g @ h
-    if squares == 0 or squares * outcome - product**2 <= 1e-14 * squares * outcome:
+    _check_full(np.column_stack([g, h]))
+
+
+def _check_full(columns: NDArray[np.float64]) -> None:
+    """Raise InvalidInput where columns depend on each other, of probability 0 under a density."""
+    lengths = np.linalg.norm(columns, axis=0)
+    if not lengths.all() or np.linalg.eigvalsh(_gram(columns / lengths))[0] <= 1e-14:
         raise InvalidInput(
-            "the regression is degenerate: the predictor doesn't vary, or the outcome is a linear "
-            "function of it without error. Such records have no density, and an exact release "
-            "would show them; don't publish this refusal, as it is about the records"
+            "the regression is degenerate: a predictor doesn't vary or depends on others, or the "
+            "outcome is a linear function of them without error. Such records have no density, "
+            "and an exact release would show them; don't publish this refusal, as it is about the "
+            "records"
         )
+
+
+def _gram(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    gram: NDArray[np.float64] = columns.T @ columns
+    return gram
+
+
+def _split(given: Any, count: int, n: int) -> list[NDArray[np.int64]]:
+    """Positions of the records of so many parts, from their sizes or as they are given."""
+    if given is None:
+        if n < count:
+            raise InvalidInput(f"there are {n} records, for {count} parts; each needs one or more")
+        return np.array_split(np.arange(n), count)
+    listed = list(given) if np.iterable(given) else []
+    if len(listed) != count:
+        raise InvalidInput(
+            f"parts has {len(listed)} parts; it must have {count}, one for each predictor and one "
+            "more with an intercept"
+        )
+    if all(is_number(each) for each in listed):
+        sizes = check_each_at_least_one("parts", listed)
+        if sum(sizes) > n:
+            raise InvalidInput(f"parts has {sum(sizes)} records in all, of {n}; take fewer")
+        return np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
+    rows = [_positions("parts", each, n) for each in listed]
+    every = np.concatenate(rows)
+    if len(np.unique(every)) < len(every):
+        raise InvalidInput("parts overlap; a record in two of them would be released twice")
+    return rows
+
+
+def _positions(name: str, given: Any, n: int) -> NDArray[np.int64]:
+    """Positions of a part's records, checked."""
+    part = np.asarray(given)
+    if part.ndim != 1 or part.dtype.kind not in "iu" or len(part) == 0:
+        raise InvalidInput(
+            f"{name} is {quoted(part)}; it must be positions of records, at least one"
+        )
+    if part.min() < 0 or part.max() >= n or len(np.unique(part)) < len(part):
+        raise InvalidInput(f"{name} must have positions from 0 to {n - 1}, each once")
+    return part.astype(np.int64)
 
 
 def _parts(
     first: int | Sequence[int], second: Sequence[int] | None, n: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> list[NDArray[np.int64]]:
+    """Positions of the records of two parts."""
     if isinstance(first, int) and not isinstance(first, bool):
         if second is not None:
             raise InvalidInput(
@@ -242,14 +399,12 @@ def _parts(
         size = check_at_least_one("first", first)
         if size >= n:
             raise InvalidInput(f"first is {size}, of {n} records; leave some for the second part")
-        places = np.arange(n)
-        return places[:size], places[size:]
-    one, other = np.asarray(first), np.asarray([] if second is None else second)
-    for name, part in (("first", one), ("second", other)):
-        if part.ndim != 1 or part.dtype.kind not in "iu" or len(part) == 0:
-            raise InvalidInput(
-                f"{name} is {quoted(part)}; it must be positions of records, at least one"
-            )
-        if part.min() < 0 or part.max() >= n or len(np.unique(part)) < len(part):
-            raise InvalidInput(f"{name} must have positions from 0 to {n - 1}, each once")
-    return one.astype(np.int64), other.astype(np.int64)
+        return _split((size, n - size), 2, n)
+    one = _positions("first", first, n)
+    other = _positions("second", [] if second is None else second, n)
+    if both := len(np.intersect1d(one, other)):
+        raise InvalidInput(
+            f"first and second overlap in {both} rows; a record in both parts is released twice. "
+            "Split the records into disjoint parts"
+        )
+    return [one, other]

@@ -774,6 +774,7 @@ def _laws(call: Any) -> None:
     call(D.UniformPart, ((0.0, 1.0),), 0.5, ((0.0, 1.0),))
     call(D.BoundedLaw, ((0.0, 1.0),), ((0.0, 1.0),), 1.0)
     call(D.UniformProducts, 1.0, 1.0)
+    call(D.UniformProducts, 1.0, (1.0, 2.0), 0.5)
     promise = call(D.DistributionalGuarantee, 0.5, 1e-6, "uniform", D.LawClass.of("u"), 3)
     call(D.LawClass, "u", (("n", 3),))
     call(D.LawClass.of, "u", n=3)
@@ -827,6 +828,14 @@ def _laws(call: Any) -> None:
     call(D.exact_line, wide, wide**3, first=[0, 2, 4, 6], second=range(1, 400, 2), delta=0.2,
          **split | {"known_records": 0})  # fmt: skip
     call(D.exact_line, wide, wide**3, first=150, epsilon=1.0, **split)
+    both = np.column_stack([wide, wide**2])
+    several: dict[str, Any] = {"bounds": (1.0, 1.0, 1.0), "known_records": 3}
+    call(D.exact_regression, both, wide**3, delta=0.5, **several)
+    call(D.exact_regression, both, wide**3, share=0.5, intercept=False, parts=(200, 200),
+         epsilon=1.0, **several)  # fmt: skip
+    call(D.exact_regression, both, wide**3, parts=[range(k, 400, 3) for k in range(3)], delta=0.5,
+         **several)  # fmt: skip
+    call(D.coefficients, [2.0, 1.0, 3.0, 2.0, 1.0, 1.0], (20, 30))
     coins = [stats.bernoulli(0.2), stats.bernoulli(0.8)]
     estimator = call(D.MAPEstimator, coins, (0.5, 0.5), 5.0)
     call(estimator.guarantee, 30, known_records=2, least_probability=0.1)

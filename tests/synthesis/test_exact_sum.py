@@ -95,6 +95,135 @@ def test_a_line_from_split_records(rng):
     assert chosen.outputs[0][0] == pytest.approx(g[::3].sum())
 
 
+@pytest.mark.parametrize(
+    ("m", "probability"), [(1, lambda c: -c * math.log(c)), (2, lambda c: c * (1 - c))]
+)
+def test_products_have_the_density_that_the_promise_rests_on(rng, m, probability):
+    """The box's probability is the density's integral over it; its least part is the volume."""
+    bounds = (0.5, 4.0)[:m]
+    law = D.UniformProducts(3.0, bounds)
+    g, h = rng.uniform(-3, 3, 100_000), rng.uniform(-1, 1, (100_000, m)) * bounds
+    records = np.column_stack([g * g, g[:, None] * h])
+    low, high = np.array(law.support).T
+    assert np.all((low <= records) & (records <= high))
+    for part in law.parts()[::6]:
+        c = part.box[1][1] / high[1]
+        low, top = np.array(part.box).T
+        inside = np.mean(np.all((low <= records) & (records <= top), axis=1))
+        assert inside == pytest.approx(probability(c), abs=5.5 * 0.5 / math.sqrt(100_000))
+        assert part.volume == pytest.approx((1 - c**2) / 2 * c**m)
+        assert part.volume < probability(c)
+        halved = D.UniformProducts(3.0, bounds, 0.5).parts()[0]
+        assert halved.volume == pytest.approx(law.parts()[0].volume / 2)
+
+
+def moments(g, h):
+    """What `exact_regression` would release if each part had all the records, its means first."""
+    both = np.column_stack([g, h])
+    d = g.shape[1]
+    orders = [[i, *(k for k in range(d + 1) if k != i)] for i in range(d)]
+    products = [g[:, i, None] * both[:, order] for i, order in enumerate(orders)]
+    return [each.sum(0) for each in (both, *products)]
+
+
+@pytest.mark.parametrize("d", [1, 2, 4])
+def test_coefficients_of_all_records_are_those_of_least_squares(rng, d):
+    g = rng.normal(0.3, 1, (50, d)) @ rng.normal(size=(d, d))
+    h = 0.7 + g @ rng.normal(size=d) + rng.normal(size=50)
+    sums = moments(g, h)
+    design = np.column_stack([np.ones(50), g])
+    with_constant = D.coefficients(np.concatenate(sums), [50] * (d + 1))
+    np.testing.assert_allclose(with_constant, np.linalg.lstsq(design, h)[0], rtol=1e-8)
+    through = D.coefficients(np.concatenate(sums[1:]), [50] * d)
+    np.testing.assert_allclose(through, np.linalg.lstsq(g, h)[0], rtol=1e-8)
+    if d == 1:
+        np.testing.assert_allclose(with_constant, D.line(np.concatenate(sums), 50, 50))
+        assert through[0] == pytest.approx(D.slope(sums[1]))
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_regression_from_parts_of_the_records(rng, intercept, tmp_path):
+    n, bounds, share = 40_000, [1.0, 2.0, 3.0], 0.4
+    g = rng.uniform(-1, 1, (n, 2)) * bounds[:2]
+    g[:, 1] = np.where(rng.random(n) < 0.4, g[:, 1], np.clip(g[:, 1] + g[:, 0], -2, 2))
+    h = np.clip(intercept * 0.5 + g @ [0.8, -0.3] + rng.uniform(-0.5, 0.5, n), -3, 3)
+    told = {"bounds": bounds, "share": share, "intercept": intercept, "delta": 1e-6}
+    release = D.exact_regression(g, h, known_records=50, **told)
+    k = 2 + intercept
+    sizes = [len(part) for part in np.array_split(np.arange(n), k)]
+    found = D.coefficients(release.outputs[0], sizes)
+    within = [0.015, 0.064, 0.033]  # 5.5 standard deviations, of 200 replicates
+    truth = [0.5, 0.8, -0.3]
+    assert np.all(np.abs(found - truth[1 - intercept :]) < within[1 - intercept :])
+    laws = [D.UniformProducts(1.0, (2.0, 3.0), share), D.UniformProducts(2.0, (1.0, 3.0), share)]
+    if intercept:
+        box = [(-b, b) for b in bounds]
+        laws.insert(0, D.BoundedLaw(box, box, share / (2 * 4 * 6)))
+    each = [
+        D.sum_guarantee(size, law, known_records=50, delta=1e-6)
+        for size, law in zip(sizes, laws, strict=True)
+    ]
+    promise = release.guarantee
+    assert (promise.epsilon, promise.delta) == (max(one.epsilon for one in each), 1e-6)
+    assert promise.known_records == 50
+    assert promise.class_as_data.name == "split_samples"
+    assert promise.class_as_data["part_2"][0] == "uniform_products"
+    assert "at least 0.4 of them" in promise.class_in_words
+    loaded = bdp.Release.load(release.save(tmp_path / "regression"))
+    assert (loaded.guarantee, loaded.outputs) == (promise, release.outputs)
+    # Each part's records are in its own sums alone.
+    parts = [range(j, 900, k + 1) for j in range(k)]
+    own = D.exact_regression(g, h, parts=parts, **told | {"delta": 0.5}).outputs[0]
+    expected = [moments(g[part], h[part])[j + 1 - intercept] for j, part in enumerate(parts)]
+    np.testing.assert_allclose(own, np.concatenate(expected))
+    several = D.exact_regression(g, h, parts=[300] * k, **told | {"delta": 0.5})
+    first = moments(g[300:600], h[300:600])[2 - intercept]
+    np.testing.assert_allclose(several.outputs[0][3:6], first)
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({"predictors": np.zeros(90)}, r"predictors has shape \(90,\)"),
+        ({"bounds": [1, 1]}, "it must be 3 positive numbers"),
+        ({"bounds": [1, 1, 0]}, "bounds has a value that isn't a positive"),
+        ({"share": 0.0}, "share is 0.0"),
+        ({"share": 1.5}, "share is 1.5"),
+        ({"intercept": 1}, "intercept is 1"),
+        ({"parts": [30, 30]}, "parts has 2 parts; it must have 3"),
+        ({"parts": [60, 60, 60]}, "parts has 180 records in all, of 90"),
+        ({"parts": [30, 30, 0]}, "parts has something else than whole numbers, at least 1"),
+        ({"parts": [[0, 1], [2, 3], [3, 4]]}, "parts overlap"),
+        ({"parts": [[0, 1], [2, 3], [90]]}, "from 0 to 89"),
+        ({"known_records": 30}, "known_records"),
+        ({"outcome": np.full(90, np.nan)}, "must be finite numbers; they aren't shown"),
+        ({"outcome": np.linspace(-1, 1, 90)}, "degenerate"),
+        ({"bounds": [1, 1, 0.1]}, "outside the law's support"),
+    ],
+)
+def test_regressions_that_are_refused(rng, given, match):
+    g = np.column_stack([np.linspace(-1, 1, 90), rng.uniform(-1, 1, 90)])
+    usual = {"predictors": g, "outcome": rng.uniform(-1, 1, 90), "bounds": [1, 1, 1]}
+    with pytest.raises(bdp.errors.InvalidInput, match=match):
+        D.exact_regression(**usual | {"delta": 0.9} | given)
+
+
+@pytest.mark.parametrize(
+    ("sums", "sizes", "match"),
+    [
+        ([1.0] * 5, [10, 10], "sums has 5 numbers and sizes 2"),
+        ([1.0] * 8, [10] * 4, "sums has 8 numbers and sizes 4"),
+        ([1.0, 2.0], [], "sums has 2 numbers and sizes 0"),
+        ([1.0, 1.0, 1.0, 1.0, 1.0, 1.0], [10, 10], "positive definite|covariance that none"),
+        ([1.0, math.nan], [10], "finite"),
+        ([1.0, 1.0], [0], "sizes"),
+    ],
+)
+def test_moments_that_no_records_have(sums, sizes, match):
+    with pytest.raises(bdp.errors.InvalidInput, match=match):
+        D.coefficients(sums, sizes)
+
+
 SLOPED = {"means_law": PAIRS, "products_law": D.UniformProducts(), "delta": 1e-3}
 
 
@@ -198,6 +327,10 @@ def gaussian(x):
         (lambda: D.Uniform([0, 0], [1]), "numbers"),
         (lambda: D.Uniform("a", "b"), "lower"),
         (lambda: D.UniformProducts(0.0), "g_bound"),
+        (lambda: D.UniformProducts(1.0, []), "h_bound has something else"),
+        (lambda: D.UniformProducts(1.0, [1.0, -2.0]), "h_bound has something else"),
+        (lambda: D.UniformProducts(1.0, "wide"), "h_bound has 'wide'"),
+        (lambda: D.UniformProducts(1.0, 1.0, 0.0), "share"),
         (lambda: D.SumProfile(10, UNIFORM, definition="pufferfish"), "definition"),
         (lambda: D.SumProfile(10, "uniform"), "law"),
         (lambda: D.SumProfile(10, UNIFORM).delta(-1.0), "epsilon"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from bayesdp.errors import InvalidInput
 from bayesdp.privacy.accounting import least_sure, merged
@@ -198,28 +198,48 @@ def split_samples(
             f"first_rows and second_rows overlap in {len(one & other)} rows (as {some}); a record "
             "in both parts is released twice. Split the records into disjoint parts"
         )
-    for each in (first, second):
+    return split_promise([first, second], [len(one), len(other)])
+
+
+def split_promise(
+    promises: Sequence[DistributionalGuarantee], sizes: Sequence[int]
+) -> DistributionalGuarantee:
+    """Return the joint guarantee of releases from disjoint parts, by `split_samples`' proof.
+
+    Parameters
+    ----------
+    promises : sequence of DistributionalGuarantee
+        Each about its part.
+    sizes : sequence of int
+        Numbers of records of the parts.
+
+    Raises
+    ------
+    InvalidInput
+        If the promises are of different kinds.
+    """
+    for each in promises:
         check_coupled(each, "split_samples")
-    _check_alike(first, second)
-    known = min(first.known_records, second.known_records)
+        _check_alike(promises[0], each)
     classes = {
-        name: (each.class_as_data.name, each.class_as_data.parameters)
-        for name, each in (("first", first), ("second", second))
+        f"part_{k}": (each.class_as_data.name, each.class_as_data.parameters)
+        for k, each in enumerate(promises, 1)
     }
-    words = (
-        f"two independent parts, of {len(one)} and {len(other)} records: {first.class_in_words}; "
-        f"and {second.class_in_words}"
-    )
+    *but_last, last = [each.class_in_words for each in promises]
     return dataclasses.replace(
-        first,
-        epsilon=max(first.epsilon, second.epsilon),
-        delta=max(first.delta, second.delta),
-        class_in_words=words,
+        promises[0],
+        epsilon=max(each.epsilon for each in promises),
+        delta=max(each.delta for each in promises),
+        class_in_words=(
+            f"{len(sizes)} independent parts, of {', '.join(map(str, sizes[:-1]))} and {sizes[-1]} "
+            f"records: {'; '.join(but_last)}; and {last}"
+        ),
         class_as_data=LawClass.of("split_samples", **classes),
-        known_records=known,
-        strength=least_sure([first, second]),
-        assumptions=merged([first, second]),
-        source=f"Groce (2014), Theorem 6.8, of: {first.source}; {second.source}",
+        known_records=min(each.known_records for each in promises),
+        strength=least_sure(promises),
+        assumptions=merged(promises),
+        source="Groce (2014), Theorem 6.8, of: "
+        + "; ".join(dict.fromkeys(each.source for each in promises)),
     )
 
 
