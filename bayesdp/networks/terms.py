@@ -149,13 +149,24 @@ def _nodefactor(network: Network, attribute: str) -> list[Coordinate]:
     ]
 
 
+def _sociality(network: Network, nodes: bool | int | Sequence[int] = -1) -> list[Coordinate]:
+    """Count each node's ties; `TERMS` says whose are left out."""
+    out = _left_out("sociality's nodes", nodes, network.n, "nodes")
+    numbers = np.arange(network.n, dtype=np.float64)
+    return [
+        Coordinate(f"sociality.{label}", change.NODEFACTOR, float(k), numbers)
+        for k, label in enumerate(network.nodes)
+        if k + 1 not in out
+    ]
+
+
 def _nodemix(
     network: Network, attribute: str, levels2: bool | int | Sequence[int] = -1
 ) -> list[Coordinate]:
     """Count ties by the pair of their ends' levels; `TERMS` says which pair is left out."""
     levels, codes = _levels(network, attribute)
     pairs = mixing_pairs(len(levels), network.directed)
-    out = _left_out(levels2, len(pairs))
+    out = _left_out("nodemix's levels2", levels2, len(pairs), "pairs of levels")
     return [
         _mix(f"mix.{attribute}.{levels[a]}.{levels[b]}", codes, a, b)
         for number, (a, b) in enumerate(pairs, 1)
@@ -174,16 +185,16 @@ def _mix(name: str, codes: NDArray[np.float64], a: int, b: int) -> Coordinate:
     return Coordinate(name, change.NODEMIX, values=1.0 * (codes == a) - (codes == b))
 
 
-def _left_out(levels2: Any, pairs: int) -> set[int]:
-    """Numbers, from 1, of the pairs that nodemix leaves out."""
-    if levels2 is True:
+def _left_out(name: str, given: Any, count: int, what: str) -> set[int]:
+    """Numbers, from 1, of the statistics that a term of `count` of them leaves out."""
+    if given is True:
         return set()
-    each = list(levels2) if isinstance(levels2, Sequence) else [levels2]
-    whole = all(type(k) is int and -pairs <= k < 0 for k in each)
-    if not each or not whole or len(set(each)) == pairs:
+    each = list(given) if isinstance(given, Sequence) else [given]
+    whole = all(type(k) is int and -count <= k < 0 for k in each)
+    if not each or not whole or len(set(each)) == count:
         raise InvalidInput(
-            f"nodemix's levels2 is {quoted(levels2)}; it must be True for all {pairs} pairs of "
-            f"levels, or the pairs to leave out, as -1 for the first or [-1, -{pairs}], but not all"
+            f"{name} is {quoted(given)}; it must be True for all {count} {what}, or those to leave "
+            f"out, as -1 for the first or [-1, -{count}], but not all"
         )
     return {-k for k in each}
 
@@ -286,6 +297,7 @@ TERMS: dict[str, Term] = {
     "nodematch": Term(_nodematch, dyad_independent=True),
     "nodefactor": Term(_nodefactor, dyad_independent=True),
     "nodemix": Term(_nodemix, dyad_independent=True),
+    "sociality": Term(_sociality, directed=False, dyad_independent=True),
     "nodecov": Term(_nodecov, dyad_independent=True),
     "absdiff": Term(_absdiff, dyad_independent=True),
     "edgecov": Term(_edgecov, dyad_independent=True),
@@ -311,4 +323,8 @@ numbered as in R, the first level changing fastest: a.a, a.b, b.b, or directed a
 Since all of them add up to edges, the first is left out, as R does, unless levels2 says otherwise:
 True keeps them all, which is a block model if nothing else is in the formula, and [-1, -3] leaves
 out the first and the third. Without edges, what is left out has even odds of a tie.
+
+sociality counts the ties of each node, in the network's order and with its labels. As in R, nodes
+says whose are left out: the first node's, unless it is True, which leaves out none, or has others'
+numbers as levels2 does. With nodemix(..., levels2=True) it makes a degree-corrected block model.
 """

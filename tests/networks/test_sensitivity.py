@@ -16,7 +16,7 @@ from bayesdp.networks.terms import TERMS
 from tests.networks.oracles import ORACLES, all_graphs, with_everything
 
 SIZES = [(4, False), (5, False), (3, True), (4, True)]
-TERMS_TRIED = [*ORACLES, "kstar(1)", "degree([1, 3])", "degree([2, 3, 4])"]
+TERMS_TRIED = [*ORACLES, "sociality", "kstar(1)", "degree([1, 3])", "degree([2, 3, 4])"]
 DEGREES = [None, 1, 2, 3]
 
 
@@ -44,9 +44,11 @@ def values(term: str, n: int, directed: bool) -> np.ndarray:
             found.append([statistic(a, network) for statistic in each])
         return np.array(found)
     call = parse(term)[0]
+    degree = np.array([a.sum(axis=1) for a in every(n, directed)])
+    if call.name == "sociality":
+        return degree[:, 1:]
     given = call.arguments[0]
     ks = given if isinstance(given, list) else [given]
-    degree = np.array([a.sum(axis=1) for a in every(n, directed)])
     if call.name == "kstar":
         return np.array([[sum(math.comb(d, k) for d in row) for k in ks] for row in degree])
     return np.array([[(row == k).sum() for k in ks] for row in degree])
@@ -96,7 +98,7 @@ def attained(term: str, n: int, directed: bool, node: bool, most: int | None) ->
     """Where the module says that its numbers are attained."""
     name, bounded = parse(term)[0].name, most is not None and most < n - 1
     if not node:
-        return name != "nodefactor"  # some level has a single node
+        return name not in ("nodefactor", "sociality")  # some level has a single node
     if directed:
         return not (name in ("gwesp", "gwdsp") or (name == "triangle" and bounded))
     if name == "degree":

@@ -15,10 +15,29 @@ from tests.networks.oracles import ORACLES, florentine, karate, with_everything
 
 
 def test_every_term_has_an_oracle():
-    assert {parse(term)[0].name for term in ORACLES} == set(TERMS)
-    degrees = {"degree", "kstar", "gwdegree", "concurrent"}
+    assert {parse(term)[0].name for term in ORACLES} | {"sociality"} == set(TERMS)
+    degrees = {"degree", "kstar", "gwdegree", "concurrent", "sociality"}
     assert {name for name, term in TERMS.items() if not term.directed} == degrees
     assert {name for name, term in TERMS.items() if not term.undirected} == {"mutual"}
+
+
+@pytest.mark.parametrize("bitsets", [True, False])
+def test_sociality_is_each_node_s_degree(bitsets):
+    network = florentine()
+    degree = network.to_adjacency().astype(int).sum(axis=1)
+    labels = [f"sociality.{node}" for node in network.nodes]
+    assert statistics(network, "sociality") == dict(zip(labels[1:], degree[1:], strict=True))
+    assert list(statistics(network, "sociality(nodes=True)").values()) == degree.tolist()
+    some = bind("sociality(nodes=[-1, -3])", network)
+    assert some.names == (labels[1], *labels[3:])
+    change = np.empty(len(some.names))
+    graph = graph_of(network.n, False, network.edges, bitsets=bitsets)
+    changes_at(graph, some.model, 1, 5, network.to_adjacency()[1, 5], change)
+    assert np.flatnonzero(change).tolist() == [0, 3]
+    assert change[[0, 3]].tolist() == [1.0, 1.0]
+    for wrong in ("0", "-17", "[-1, -1.5]", f"{[-k for k in range(1, 17)]}"):
+        with pytest.raises(bdp.errors.InvalidInput, match="sociality's nodes is"):
+            bind(f"sociality(nodes={wrong})", network)
 
 
 def test_florentine_marriages():
