@@ -13,7 +13,7 @@ from bayesdp.engines.latent_classes import Noisy
 from bayesdp.inference.table import moments
 from bayesdp.inference.table.moments import estimates_by_moments
 from bayesdp.inference.table.regression import prepared
-from bayesdp.inference.table.released import stored
+from bayesdp.inference.table.released import read, stored
 from tests.inference.table.test_moments import survey as complete_survey
 
 SCHEMA = bdp.Schema(
@@ -116,9 +116,9 @@ def test_records_that_lack_another_column_have_to_be_left_out(monkeypatch):
     frame = survey(np.random.default_rng(2), 300, "yaes")
     codes = codes_of(frame)
     asked = ("y ~ C(a) + C(e) + s", "linear", "yaes", released(codes, 1e-3), [codes])
-    found = moments.left_out(
-        moments.design_of(asked[0], SCHEMA.columns, "linear"), [3, 2, 1, 0], lambda: [codes]
-    )
+    seen = read(asked[3], NAMES)[0]
+    design = moments.design_of(asked[0], SCHEMA.columns, "linear")
+    found = moments.left_out(moments._Layout.of(design, {}, seen), lambda: [codes])
     assert found[1][0] > 0
     monkeypatch.setattr(moments, "left_out", lambda *_: tuple(0 * each for each in found))
     fit = fit_of(asked[0], "linear", frame)
