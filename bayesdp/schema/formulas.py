@@ -48,8 +48,9 @@ def columns_of(formula: str, known: Sequence[str], *, name: str = "formula") -> 
 
 
 def columns_of_term(term: Any, known: Sequence[str]) -> set[str]:
-    """Return the table's columns in a term of patsy's, or in its outcome."""
-    return {name for factor in term.factors for name in columns_of(f"{factor.code} ~ 1", known)}
+    """Return the table's columns in one of patsy's terms."""
+    named = (name for factor in term.factors for name in _named(factor.code, known))
+    return {name for name in named if name in known}
 
 
 def sums_of(formula: str, known: Sequence[str], *, name: str = "formula") -> list[tuple[str, ...]]:

@@ -178,9 +178,11 @@ def test_an_unmeasured_pair_drowned_moments_and_pools_are_left_to_tables():
 FIRSTS = {"y": [0, 1, 3]}
 
 
-def pooled(frame: pd.DataFrame, scale: float, *, rng=None, firsts=FIRSTS["y"]) -> list[Noisy]:
+def pooled(
+    frame: pd.DataFrame, scale: float, *, rng=None, firsts=FIRSTS["y"], marginals=PAIRS
+) -> list[Noisy]:
     """Counts of y alone in its cells, and with others in pools of them."""
-    made = noisy(frame, [("y",), *PAIRS], scale, rng=None)
+    made = noisy(frame, [("y",), *marginals], scale, rng=None)
     for k, one in enumerate(made[1:], 1):
         if 0 in one.columns:
             counts = np.add.reduceat(one.counts, firsts, axis=one.columns.index(0))
