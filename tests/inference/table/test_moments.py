@@ -425,6 +425,7 @@ def fitted() -> bdp.models.TablePosterior:
         )
 
 
+@pytest.mark.filterwarnings("ignore:no released marginal has y, a and s together")
 def test_a_posterior_takes_them_where_they_will_do(tmp_path, run_cli):
     fit = fitted()
     found = fit.regression("y ~ a + C(e)", draws=50, seed=1)
@@ -457,6 +458,7 @@ def test_tables_that_are_weighed_have_no_moments():
     assert weighed.regression("y ~ a", seed=1).by == "tables"
 
 
+@pytest.mark.filterwarnings("ignore:no released marginal has y, a and s together")
 @pytest.mark.parametrize(
     ("asked", "said"),
     [

@@ -11,6 +11,7 @@ import statsmodels.formula.api as smf
 from scipy import stats
 
 import bayesdp as bdp
+from bayesdp.errors import InvalidInput
 from bayesdp.inference.table import moments
 from bayesdp.inference.table.doubts import doubts_of_unmeasured
 from bayesdp.inference.table.moments import estimates_by_moments
@@ -26,6 +27,7 @@ from tests.inference.table.test_moments import (
     codes_of,
     estimated,
     fit_of,
+    fitted,
     noisy,
     pooled,
     survey,
@@ -108,17 +110,6 @@ def test_without_noise_it_is_the_likelihood_s_maximum(formula, family, names):
     np.testing.assert_allclose(found.draws, np.tile(fit.params, (3, 1)), rtol=1e-6, atol=1e-6)
 
 
-def released(codes: np.ndarray, sizes, scale=1e-3):
-    """Counts of pairs and of all triples of the columns that may have missing values."""
-    made = []
-    for size in sizes:
-        for places in itertools.combinations(range(4), size):
-            counts = np.zeros([list(gaps.SCHEMA.cells.values())[k] for k in places])
-            np.add.at(counts, tuple(codes[:, k] for k in places), 1)
-            made.append(moments.Noisy(places, counts, scale, gaussian=True))
-    return stored(made, None, gaps.NAMES)
-
-
 @pytest.mark.parametrize("missing", ["", "y", "es", "yaes"])
 @pytest.mark.parametrize(
     ("formula", "family", "names"),
@@ -137,11 +128,13 @@ def test_without_noise_it_is_the_regression_of_complete_records(formula, family,
     tables = [codes] * 2 if len(names) > 3 else [rng.permuted(codes, axis=0)]
     if family == "logit":
         tables = [codes]  # whose predictors' law together is asked for too
-    found = gaps.estimated(formula, family, names, released(codes, [2, 3]), tables)
+    found = gaps.estimated(formula, family, names, gaps.released(codes, 1e-3, sizes=[2, 3]), tables)
     fit = gaps.fit_of(formula, family, frame)
     assert list(found.names) == list(fit.params.index)
     np.testing.assert_allclose(found.draws, np.tile(fit.params, (3, 1)), rtol=1e-6, atol=1e-6)
-    whole = gaps.estimated(formula, family, names, released(codes, [2, 4]), [codes])
+    whole = gaps.estimated(
+        formula, family, names, gaps.released(codes, 1e-3, sizes=[2, 4]), [codes]
+    )
     np.testing.assert_allclose(whole.draws, np.tile(fit.params, (3, 1)), rtol=1e-6, atol=1e-6)
 
 
@@ -150,7 +143,9 @@ def test_records_with_a_missing_value_are_in_no_sum(monkeypatch):
     monkeypatch.setattr(moments, "_with", lambda columns, missing, counted: columns)
     monkeypatch.setattr(moments, "left_out", lambda *_: (np.zeros((1, 1, 1)), np.zeros(1)))
     codes = gaps.codes_of(frame := gaps.survey(np.random.default_rng(2), 400, "yas"))
-    found = gaps.estimated("y ~ a * s", "linear", "yas", released(codes, [2, 3]), [codes])
+    found = gaps.estimated(
+        "y ~ a * s", "linear", "yas", gaps.released(codes, 1e-3, sizes=[2, 3]), [codes]
+    )
     fit = gaps.fit_of("y ~ a * s", "linear", frame)
     assert np.abs((found.draws[0] - fit.params) / fit.bse).max() > 0.3
 
@@ -200,7 +195,7 @@ def truth(family: str) -> pd.Series:
     return getattr(smf, name)(CASES[family][0], made).fit(disp=False).params
 
 
-def covered(scale, replicates, *, seed, family="linear", pools=None) -> np.ndarray:
+def covered(scale, replicates, *, seed, family="linear") -> np.ndarray:
     """How often 95% intervals have each coefficient, where latent tables relate no columns.
 
     A logistic regression's tables are resamples.
@@ -221,3 +216,79 @@ def covered(scale, replicates, *, seed, family="linear", pools=None) -> np.ndarr
         lower, upper = np.quantile(found.draws, [0.025, 0.975], axis=0)
         hits.append((lower < truth(family).to_numpy()) & (truth(family).to_numpy() < upper))
     return np.mean(hits, axis=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("family", "scale"),
+    [
+        ("linear", 12.0),
+        ("logit", 12.0),
+        pytest.param("linear", 4.0, marks=pytest.mark.calibrate),
+        pytest.param("linear", 30.0, marks=pytest.mark.calibrate),
+        pytest.param("logit", 4.0, marks=pytest.mark.calibrate),
+    ],
+)
+def test_intervals_cover(family, scale):
+    """Cells of a triple have some 20 records on average, and noise a standard deviation of 12."""
+    low, high = stats.binom.ppf([1e-7, 1 - 1e-7], 100, 0.95) / 100
+    found = covered(scale, 100, seed=7, family=family)
+    assert np.all((low <= found) & (found <= high)), found
+
+
+def test_intervals_that_leave_the_noise_of_triples_out_do_not(monkeypatch):
+    drawn = moments.Noisy.noise
+
+    def forgotten(one, rng, copies):
+        still = copies > 1 and len(one.columns) > 2
+        return np.zeros((copies, *one.counts.shape)) if still else drawn(one, rng, copies)
+
+    monkeypatch.setattr(moments.Noisy, "noise", forgotten)
+    assert covered(12.0, 25, seed=8)[-1] < 0.8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("formula", "firsts"), [("a ~ y * s", [0, 1, 3]), ("y ~ a * s", [0, 1, 2, 3])]
+)
+def test_intervals_by_pools_cover(formula, firsts):
+    rng, names = np.random.default_rng(8), "yas"
+    big = interacting(np.random.default_rng(6), 400_000)
+    truth = smf.ols(formula, prepared(SCHEMA.columns, SCHEMA.coded(big))).fit().params.to_numpy()
+    hits = []
+    for _ in range(100):
+        frame, marginals = interacting(rng, 1000), PAIRS + TRIPLES
+        seen = pooled(frame, 12.0, rng=rng, firsts=firsts, marginals=marginals)
+        given = {"target": "population", "draws": 300, "names": names, "pools": {"y": firsts}}
+        lower, upper = np.quantile(estimated(formula, seen, **given).draws, [0.025, 0.975], axis=0)
+        hits.append((lower < truth) & (truth < upper))
+    low = stats.binom.ppf(1e-7, 100, 0.95) / 100
+    assert np.all(np.mean(hits, axis=0) >= low), np.mean(hits, axis=0)
+
+
+def test_a_posterior_says_which_columns_its_terms_need():
+    asked = "y ~ a * C(e)"
+    with pytest.warns(
+        UserWarning, match="no released marginal has y, a and e together: what terms"
+    ):
+        assert fitted().regression(asked, seed=1).by == "tables"
+    with (
+        pytest.warns(UserWarning, match="no released marginal has y, a and e together"),
+        pytest.raises(InvalidInput, match="triples for a term of two columns"),
+    ):
+        fitted().regression(asked, by="moments", seed=1)
+    made = bdp.TableSynthesizer(SCHEMA, epsilon=5.0, delta=1e-6, workload=[asked])
+    with bdp.reproducible(1):
+        release = made.release(survey(np.random.default_rng(9), 300))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit = bdp.TableModel(classes=4).fit(
+            release, draws=8, warmup=4, tables=4, chains=2, thin=1, seed=1, progress=False
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "regressions|.* of the spread")
+        found = fit.regression(asked, draws=50, seed=1)
+    assert (found.by, found.draws.shape) == ("moments", (50, 6))
+    names = ["Intercept", "C(e)[T.v]", "C(e)[T.w]", "a", "a:C(e)[T.v]", "a:C(e)[T.w]"]
+    assert list(found.names) == names
