@@ -147,7 +147,8 @@ def test_counts_are_made_one_by_least_squares(parts, terms):
     [
         ("y ~ a + I(2 * a)", "ya"),
         ("y ~ a * s + I(a * s)", "yas"),
-        ("y ~ np.log(a - 1) * s", "yas"),
+        ("y ~ I(1 / (a - 1)) * s", "yas"),
+        ("y ~ I((a - s - 0.5) ** 0.5)", "yas"),
         ("y ~ a:I(s - np.mean(s))", "yas"),
         ("y ~ center(a)", "ya"),
         ("y ~ I(a - np.mean(a))", "ya"),

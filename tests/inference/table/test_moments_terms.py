@@ -151,7 +151,13 @@ def test_records_with_a_missing_value_are_in_no_sum(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("formula", "names"), [("a ~ y * s", "yas"), ("a ~ y:C(e) + s", "yaes"), ("y ~ a * s", "yas")]
+    ("formula", "names"),
+    [
+        ("a ~ y * s", "yas"),
+        ("a ~ s * y", "asy"),
+        ("a ~ y:C(e) + s", "yaes"),
+        ("y ~ a * s", "yas"),
+    ],
 )
 def test_pooled_columns_of_terms_are_their_pools_means(formula, names):
     frame = survey(np.random.default_rng(2), 300)
