@@ -1,11 +1,11 @@
-r"""Logistic and Poisson regressions by moments of measured pairs and latent tables' predictors.
+r"""Logistic and Poisson regressions by measured marginals' moments and latent tables' predictors.
 
 With a canonical link, coefficients beta are the root of
 
     sum over records of x_i mu(x_i' beta) = X'y.
 
-X'y is a sum over counts of pairs, which `moments` draws, but the left side rests on the law of all
-predictors together. Latent tables have one, in which predictors are drawn to independence where
+X'y is a sum over counts of marginals, which `moments` draws, but the left side rests on the law of
+all predictors together. Latent tables have one, in which predictors are drawn to independence where
 noise is wide, as the outcome is. So a latent table's counts t in the predictors' cells are moved to
 
     w = t + diag(m) F (F' diag(m) F)^+ (s - F't),

@@ -4,6 +4,8 @@ import dataclasses
 import functools
 import itertools
 import warnings
+from collections.abc import Callable
+from typing import NamedTuple
 
 import arviz as az
 import numpy as np
@@ -227,21 +229,26 @@ def test_pools_without_a_grid_or_with_a_link_are_left_to_tables():
     assert estimated("s ~ y", seen, pools=FIRSTS, **linked) is None
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("formula", "firsts"), [("a ~ y", [0, 1, 3]), ("y ~ a + s", [0, 1, 2, 3])])
-def test_intervals_by_pools_cover(formula, firsts):
-    """An outcome's pools are wide where there are few records alone, else slopes are too small."""
-    rng, names = np.random.default_rng(8), "yas" if "s" in formula else "ya"
-    big = survey(np.random.default_rng(6), 400_000)
-    truth = smf.ols(formula, prepared(SCHEMA.columns, SCHEMA.coded(big))).fit().params
-    hits = []
+def covered_by_pools(formula, names, firsts, *, made=survey, marginals=PAIRS) -> np.ndarray:
+    """How often 95% intervals have each coefficient, where y is in pools."""
+    rng, hits = np.random.default_rng(8), []
+    right = fit_of(formula, "ols", made(np.random.default_rng(6), 400_000)).params.to_numpy()
+    given = {"target": "population", "draws": 300, "names": names, "pools": {"y": firsts}}
     for _ in range(100):
-        seen = pooled(survey(rng, 1000), 12.0, rng=rng, firsts=firsts)
-        given = {"target": "population", "draws": 300, "names": names, "pools": {"y": firsts}}
+        seen = pooled(made(rng, 1000), 12.0, rng=rng, firsts=firsts, marginals=marginals)
         lower, upper = np.quantile(estimated(formula, seen, **given).draws, [0.025, 0.975], axis=0)
-        hits.append((lower < truth.to_numpy()) & (truth.to_numpy() < upper))
-    low = stats.binom.ppf(1e-7, 100, 0.95) / 100
-    assert np.all(np.mean(hits, axis=0) >= low), np.mean(hits, axis=0)
+        hits.append((lower < right) & (right < upper))
+    return np.mean(hits, axis=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("formula", "names", "firsts"), [("a ~ y", "ya", [0, 1, 3]), ("y ~ a + s", "yas", [0, 1, 2, 3])]
+)
+def test_intervals_by_pools_cover(formula, names, firsts):
+    """An outcome's pools are wide where there are few records alone, else slopes are too small."""
+    found = covered_by_pools(formula, names, firsts)
+    assert np.all(found >= stats.binom.ppf(1e-7, 100, 0.95) / 100), found
 
 
 def codes_of(frame: pd.DataFrame, names: str) -> np.ndarray:
@@ -346,34 +353,52 @@ def test_noise_that_drowns_all_leaves_no_root_or_a_number(family):
         assert found is None or np.isfinite(found.draws).all()
 
 
+class Study(NamedTuple):
+    """A regression of simulated surveys, and what is released of them."""
+
+    formula: str
+    names: str
+    family: str = "linear"
+    survey: Callable[[np.random.Generator, int], pd.DataFrame] = survey
+    marginals: tuple[tuple[str, ...], ...] = tuple(PAIRS)
+    tables: Callable[..., np.ndarray] = torn
+
+
 CASES = {
-    "linear": ("y ~ a + C(e) + s", "yaes"),
-    "logit": ("s ~ C(e) + y", "sey"),
-    "poisson": ("a ~ C(e) + s", "aes"),
+    "linear": Study("y ~ a + C(e) + s", "yaes"),
+    "logit": Study("s ~ C(e) + y", "sey", "logit"),
+    "poisson": Study("a ~ C(e) + s", "aes", "poisson"),
 }
 
 
 @functools.cache
-def truth(family) -> pd.Series:
+def truth(study: Study) -> pd.Series:
     """Coefficients in a population of 400,000."""
-    made = prepared(SCHEMA.columns, SCHEMA.coded(survey(np.random.default_rng(6), 400_000)))
-    name = "ols" if family == "linear" else family
-    return getattr(smf, name)(CASES[family][0], made).fit(disp=False).params
+    name = "ols" if study.family == "linear" else study.family
+    return fit_of(study.formula, name, study.survey(np.random.default_rng(6), 400_000)).params
 
 
-def covered(scale, gaussian, n, replicates, *, seed, family="linear") -> np.ndarray:
-    """How often 95% intervals have each coefficient, where latent tables relate no columns."""
-    rng, hits = np.random.default_rng(seed), []
-    formula, names = CASES[family]
-    columns = {name: SCHEMA.columns[name] for name in names}
+def covered(scale, gaussian, n, replicates, *, seed, study=CASES["linear"]) -> np.ndarray:
+    """How often 95% intervals have each coefficient."""
+    rng, hits, right = np.random.default_rng(seed), [], truth(study).to_numpy()
+    columns = {name: SCHEMA.columns[name] for name in study.names}
     for _ in range(replicates):
-        frame = survey(rng, n)
-        group = stored(noisy(frame, PAIRS, scale, gaussian=gaussian, rng=rng), None, NAMES)
-        tables = functools.partial(iter, [torn(frame, names, rng) for _ in range(10)])
-        given = (formula, family, columns, group, {}, tables, "population", 300, rng)
-        found = estimates_by_moments(*given)
+        frame = study.survey(rng, n)
+        seen = noisy(frame, study.marginals, scale, gaussian=gaussian, rng=rng)
+        made = [study.tables(frame, study.names, rng) for _ in range(10)]
+        found = estimates_by_moments(
+            study.formula,
+            study.family,
+            columns,
+            stored(seen, None, NAMES),
+            {},
+            functools.partial(iter, made),
+            "population",
+            300,
+            rng,
+        )
         lower, upper = np.quantile(found.draws, [0.025, 0.975], axis=0)
-        hits.append((lower < truth(family).to_numpy()) & (truth(family).to_numpy() < upper))
+        hits.append((lower < right) & (right < upper))
     return np.mean(hits, axis=0)
 
 
@@ -394,7 +419,7 @@ def covered(scale, gaussian, n, replicates, *, seed, family="linear") -> np.ndar
 def test_intervals_cover(family, scale, gaussian):
     """Cells have some 80 records on average, and noise a standard deviation of 12."""
     low, high = stats.binom.ppf([1e-7, 1 - 1e-7], 100, 0.95) / 100
-    found = covered(scale, gaussian, 1000, 100, seed=7, family=family)
+    found = covered(scale, gaussian, 1000, 100, seed=7, study=CASES[family])
     assert np.all((low <= found) & (found <= high)), found
 
 
@@ -410,7 +435,7 @@ def test_intervals_that_leave_the_noise_out_do_not(monkeypatch):
 
 def test_predictors_that_are_not_moved_bias_coefficients(monkeypatch):
     monkeypatch.setattr(generalized, "_shift", lambda products, mean: 0 * products.T)
-    assert covered(1.0, True, 1000, 25, seed=8, family="logit").min() < 0.7
+    assert covered(1.0, True, 1000, 25, seed=8, study=CASES["logit"]).min() < 0.7
 
 
 @functools.cache

@@ -1,6 +1,5 @@
 """Regressions by moments whose terms are of several columns, by counts of three and more."""
 
-import functools
 import itertools
 import warnings
 
@@ -14,9 +13,6 @@ import bayesdp as bdp
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.table import moments
 from bayesdp.inference.table.doubts import doubts_of_unmeasured
-from bayesdp.inference.table.moments import estimates_by_moments
-from bayesdp.inference.table.regression import prepared
-from bayesdp.inference.table.released import stored
 from bayesdp.schema.formulas import sums_of
 from tests.inference.table import test_moments_missing as gaps
 from tests.inference.table.test_moments import (
@@ -24,18 +20,21 @@ from tests.inference.table.test_moments import (
     NAMES,
     PAIRS,
     SCHEMA,
+    Study,
     codes_of,
+    covered,
+    covered_by_pools,
     estimated,
     fit_of,
     fitted,
     noisy,
     pooled,
     survey,
-    torn,
     with_means,
 )
 
 TRIPLES = list(itertools.combinations("yaes", 3))
+MEASURED = (*PAIRS, *TRIPLES)
 FORMULAS = [
     ("y ~ a * s", "yas"),
     ("y ~ a:C(e) + s", "yaes"),
@@ -49,7 +48,7 @@ FORMULAS = [
 
 
 @pytest.mark.parametrize("n", [None, 300])
-@pytest.mark.parametrize("marginals", [PAIRS + TRIPLES, [("s", "e", "y", "a"), ("e", "a"), ("m",)]])
+@pytest.mark.parametrize("marginals", [[*MEASURED], [("s", "e", "y", "a"), ("e", "a"), ("m",)]])
 @pytest.mark.parametrize(("formula", "names"), FORMULAS)
 def test_without_noise_it_is_least_squares(n, marginals, formula, names):
     frame = survey(np.random.default_rng(2), 300)
@@ -67,7 +66,7 @@ def test_without_noise_it_is_least_squares(n, marginals, formula, names):
 @pytest.mark.parametrize("formula", ["y ~ a * e * s", "I(y * s) ~ a:C(e)"])
 def test_sums_of_four_columns_need_a_marginal_of_four(formula):
     frame = survey(np.random.default_rng(2), 300)
-    assert estimated(formula, noisy(frame, PAIRS + TRIPLES, 1e-3)) is None
+    assert estimated(formula, noisy(frame, MEASURED, 1e-3)) is None
     found = estimated(formula, noisy(frame, [tuple("yaes")], 1e-3))
     fit = fit_of(formula, "ols", frame)
     np.testing.assert_allclose(found.draws, np.tile(fit.params, (3, 1)), rtol=1e-6, atol=1e-7)
@@ -104,7 +103,7 @@ def test_without_noise_it_is_the_likelihood_s_maximum(formula, family, names):
     tables = [codes_of(frame, names)] * 2
     asked = {"family": family, "tables": tables, "names": names}
     assert estimated(formula, noisy(frame, PAIRS, 1e-3), **asked) is None
-    found = estimated(formula, noisy(frame, PAIRS + TRIPLES, 1e-3), **asked)
+    found = estimated(formula, noisy(frame, MEASURED, 1e-3), **asked)
     fit = fit_of(formula, family, frame)
     assert list(found.names) == list(fit.params.index)
     np.testing.assert_allclose(found.draws, np.tile(fit.params, (3, 1)), rtol=1e-6, atol=1e-6)
@@ -161,16 +160,14 @@ def test_records_with_a_missing_value_are_in_no_sum(monkeypatch):
 )
 def test_pooled_columns_of_terms_are_their_pools_means(formula, names):
     frame = survey(np.random.default_rng(2), 300)
-    found = estimated(
-        formula, pooled(frame, 1e-6, marginals=PAIRS + TRIPLES), names=names, pools=FIRSTS
-    )
+    found = estimated(formula, pooled(frame, 1e-6, marginals=MEASURED), names=names, pools=FIRSTS)
     fit = smf.ols(formula, with_means(frame)).fit()
     np.testing.assert_allclose(found.draws, np.tile(fit.params, (3, 1)), rtol=1e-6)
 
 
 def test_pools_in_an_outcome_of_two_columns_or_with_a_link_are_left_to_tables():
     frame = survey(np.random.default_rng(5), 200)
-    seen = pooled(frame, 1.0, marginals=PAIRS + TRIPLES)
+    seen = pooled(frame, 1.0, marginals=MEASURED)
     assert estimated("I(y * a) ~ s", seen, names="yas", pools=FIRSTS) is None
     linked = {"family": "logit", "tables": [codes_of(frame, "sya")], "names": "sya"}
     assert estimated("s ~ y * a", seen, pools=FIRSTS, **linked) is None
@@ -190,38 +187,14 @@ def interacting(rng: np.random.Generator, n: int) -> pd.DataFrame:
     return frame.assign(y=y.clip(0, 10))
 
 
-CASES = {"linear": ("y ~ a * s + e", "yaes"), "logit": ("s ~ a * y", "say")}
+def resampled(frame: pd.DataFrame, names: str, rng: np.random.Generator) -> np.ndarray:
+    return codes_of(frame, names)[rng.integers(0, len(frame), len(frame))]
 
 
-@functools.cache
-def truth(family: str) -> pd.Series:
-    """Coefficients in a population of 400,000."""
-    made = prepared(SCHEMA.columns, SCHEMA.coded(interacting(np.random.default_rng(6), 400_000)))
-    name = "ols" if family == "linear" else family
-    return getattr(smf, name)(CASES[family][0], made).fit(disp=False).params
-
-
-def covered(scale, replicates, *, seed, family="linear") -> np.ndarray:
-    """How often 95% intervals have each coefficient, where latent tables relate no columns.
-
-    A logistic regression's tables are resamples.
-    """
-    rng, hits = np.random.default_rng(seed), []
-    formula, names = CASES[family]
-    columns = {name: SCHEMA.columns[name] for name in names}
-    for _ in range(replicates):
-        frame = interacting(rng, 1000)
-        seen = noisy(frame, PAIRS + TRIPLES, scale, rng=rng)
-        each = [torn(frame, names, rng) for _ in range(10)]
-        if family != "linear":
-            each = [codes_of(frame, names)[rng.integers(0, 1000, 1000)] for _ in range(10)]
-        tables = functools.partial(iter, each)
-        group = stored(seen, None, NAMES)
-        given = (formula, family, columns, group, {}, tables, "population", 300, rng)
-        found = estimates_by_moments(*given)
-        lower, upper = np.quantile(found.draws, [0.025, 0.975], axis=0)
-        hits.append((lower < truth(family).to_numpy()) & (truth(family).to_numpy() < upper))
-    return np.mean(hits, axis=0)
+CASES = {
+    "linear": Study("y ~ a * s + e", "yaes", "linear", interacting, MEASURED),
+    "logit": Study("s ~ a * y", "say", "logit", interacting, MEASURED, resampled),
+}
 
 
 @pytest.mark.slow
@@ -238,7 +211,7 @@ def covered(scale, replicates, *, seed, family="linear") -> np.ndarray:
 def test_intervals_cover(family, scale):
     """Cells of a triple have some 20 records on average, and noise a standard deviation of 12."""
     low, high = stats.binom.ppf([1e-7, 1 - 1e-7], 100, 0.95) / 100
-    found = covered(scale, 100, seed=7, family=family)
+    found = covered(scale, True, 1000, 100, seed=7, study=CASES[family])
     assert np.all((low <= found) & (found <= high)), found
 
 
@@ -250,7 +223,7 @@ def test_intervals_that_leave_the_noise_of_triples_out_do_not(monkeypatch):
         return np.zeros((copies, *one.counts.shape)) if still else drawn(one, rng, copies)
 
     monkeypatch.setattr(moments.Noisy, "noise", forgotten)
-    assert covered(12.0, 25, seed=8)[-1] < 0.8
+    assert covered(12.0, True, 1000, 25, seed=8, study=CASES["linear"])[-1] < 0.8
 
 
 @pytest.mark.slow
@@ -258,18 +231,8 @@ def test_intervals_that_leave_the_noise_of_triples_out_do_not(monkeypatch):
     ("formula", "firsts"), [("a ~ y * s", [0, 1, 3]), ("y ~ a * s", [0, 1, 2, 3])]
 )
 def test_intervals_by_pools_cover(formula, firsts):
-    rng, names = np.random.default_rng(8), "yas"
-    big = interacting(np.random.default_rng(6), 400_000)
-    truth = smf.ols(formula, prepared(SCHEMA.columns, SCHEMA.coded(big))).fit().params.to_numpy()
-    hits = []
-    for _ in range(100):
-        frame, marginals = interacting(rng, 1000), PAIRS + TRIPLES
-        seen = pooled(frame, 12.0, rng=rng, firsts=firsts, marginals=marginals)
-        given = {"target": "population", "draws": 300, "names": names, "pools": {"y": firsts}}
-        lower, upper = np.quantile(estimated(formula, seen, **given).draws, [0.025, 0.975], axis=0)
-        hits.append((lower < truth) & (truth < upper))
-    low = stats.binom.ppf(1e-7, 100, 0.95) / 100
-    assert np.all(np.mean(hits, axis=0) >= low), np.mean(hits, axis=0)
+    found = covered_by_pools(formula, "yas", firsts, made=interacting, marginals=MEASURED)
+    assert np.all(found >= stats.binom.ppf(1e-7, 100, 0.95) / 100), found
 
 
 def test_a_posterior_says_which_columns_its_terms_need():
