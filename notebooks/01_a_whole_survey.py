@@ -108,8 +108,8 @@ print(schema.cells, "-", f"{np.prod([*schema.cells.values()]):,} cells in all")
 #
 # The synthesizer measures all pairs of columns if it isn't told otherwise. With fifty columns there
 # are 1,225 pairs, and the budget is spread thin; then name those that the planned analyses relate
-# to one another, three columns at a time where an interaction matters. Here one of the ten pairs is
-# left out, to see at the end what becomes of it.
+# to one another, by their formulas (`workload`): where these have interactions, three columns are
+# counted together too. Here one of the ten pairs is left out, to see at the end what becomes of it.
 #
 # The curator decides on a promise before any record is looked at, and pays for it from the survey's
 # account (see *A ledger in a team*). Under `add_remove`, the default, even the number of women is

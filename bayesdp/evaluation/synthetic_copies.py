@@ -39,7 +39,7 @@ from bayesdp.headers import head_of, separator_of
 from bayesdp.inference.table.doubts import doubts_of_unmeasured
 from bayesdp.inference.table.regression import FAMILIES, fit_of, prepared
 from bayesdp.inference.verdict import NO_PROBLEM
-from bayesdp.schema.formulas import columns_of
+from bayesdp.schema.formulas import columns_of, sums_of
 from bayesdp.schema.schema import Schema, schema_of
 from bayesdp.storage import whole_folder
 from bayesdp.table_files import check_columns
@@ -276,7 +276,8 @@ class SyntheticCopies:
         import pandas as pd
 
         check_one_of("family", family, FAMILIES)
-        names = self._known(columns_of(formula, list(self.schema.columns)))
+        known = list(self.schema.columns)
+        names = self._known(columns_of(formula, known), sums_of(formula, known))
         columns = {name: self.schema.columns[name] for name in names}
         fits = [
             fit_of(formula, family, prepared(columns, codes[names]))
@@ -347,8 +348,8 @@ class SyntheticCopies:
         found[ends] = found[ends].clip(0.0, 1.0)
         return found
 
-    def _known(self, columns: Any) -> list[str]:
-        """Return columns' names, with a warning of those that no marginal has together."""
+    def _known(self, columns: Any, sums: Sequence[Sequence[str]] = ()) -> list[str]:
+        """Return columns' names, with a warning of those, or sums', that no marginal has."""
         names = list(columns)
         there = self.schema.columns
         if unknown := [name for name in names if name not in there]:
@@ -357,7 +358,7 @@ class SyntheticCopies:
             )
         if not names or len(set(names)) < len(names):
             raise InvalidInput("columns must be one or more, and different")
-        for doubt in doubts_of_unmeasured(names, self.about.measured):
+        for doubt in doubts_of_unmeasured(names, self.about.measured, sums):
             warn_about(doubt, "no-marginal", stacklevel=3)
         return names
 

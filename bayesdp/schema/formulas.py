@@ -7,6 +7,8 @@ import keyword
 import tokenize
 from collections.abc import Iterator, Sequence
 from io import StringIO
+from itertools import combinations_with_replacement
+from typing import Any
 
 from bayesdp.errors import InvalidInput, quoted
 
@@ -43,6 +45,53 @@ def columns_of(formula: str, known: Sequence[str], *, name: str = "formula") -> 
             f"{', '.join(known)}: a name that isn't Python's is written Q('name')"
         )
     return found
+
+
+def columns_of_term(term: Any, known: Sequence[str]) -> set[str]:
+    """Return the table's columns in one of patsy's terms."""
+    named = (name for factor in term.factors for name in _named(factor.code, known))
+    return {name for name in named if name in known}
+
+
+def sums_of(formula: str, known: Sequence[str], *, name: str = "formula") -> list[tuple[str, ...]]:
+    """Columns of each sum over records that least squares takes: those of any two terms.
+
+    A product of two terms is a function of the columns of both, so that its sum is one over the
+    cells of their marginal. With terms of one column each, these are pairs of columns; with an
+    interaction of two, it and the outcome are three.
+
+    Parameters
+    ----------
+    formula, known, name
+        As for `columns_of`.
+
+    Returns
+    -------
+    list of tuple of str
+        In the table's order, without those of no column.
+
+    Raises
+    ------
+    InvalidInput
+        If it isn't a formula, or names anything but these columns.
+    """
+    import patsy
+
+    columns_of(formula, known, name=name)
+    try:
+        read = patsy.ModelDesc.from_formula(formula)
+    except patsy.PatsyError as error:
+        raise InvalidInput(
+            f"{name} is {quoted(formula)}, which statsmodels can't read ({error.message}); write "
+            "it as 'outcome ~ predictor + C(predictor)'"
+        ) from error
+    owners = {
+        frozenset(columns_of_term(term, known)) for term in read.lhs_termlist + read.rhs_termlist
+    }
+    found = {one | other for one, other in combinations_with_replacement(owners, 2)}
+    place = {column: k for k, column in enumerate(known)}
+    made = [tuple(sorted(each, key=place.__getitem__)) for each in found if each]
+    return sorted(made, key=lambda each: (len(each), [place[column] for column in each]))
 
 
 def _named(side: str, known: Sequence[str]) -> Iterator[str]:

@@ -71,8 +71,9 @@ class TableSynthesizer(RecordSynthesizer):
         Default: "gaussian" if there is a delta.
     workload : sequence of str or sequence of str, optional
         Planned analyses: formulas, "income ~ age + C(sex)", and lists of columns. All pairs of an
-        analysis's columns are counted, of a list of three the triple too, as an interaction needs,
-        and a column that none has by itself. Default: all pairs of columns.
+        analysis's columns are counted, of a list of three the triple too, of a formula with terms
+        of two columns, "income ~ age * C(sex)", the triples that its sums are of, and a column that
+        none has by itself. Default: all pairs of columns.
     marginals : sequence of sequences of str, optional
         Columns of each marginal, in place of a workload's, chosen without the data.
     most_cells : int

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.schema.formulas import columns_of
+from bayesdp.schema.formulas import columns_of, sums_of
 
 Marginals = tuple[tuple[str, ...], ...]
 
@@ -17,7 +17,9 @@ def marginals_of(workload: Any, columns: Sequence[str]) -> Marginals:
     """Marginals that planned analyses need: what each relates, and all else column by column.
 
     A formula and a list of columns relate all pairs of their columns; a list of three relates these
-    three too. A column that no analysis has is counted alone, so that the table is whole.
+    three too, and a formula the three of each sum that its least squares takes, where it has terms
+    of two columns: "y ~ a * b" those of a b and y. Sums of more are left to who names `marginals`.
+    A column that no analysis has is counted alone, so that the table is whole.
 
     Parameters
     ----------
@@ -29,7 +31,7 @@ def marginals_of(workload: Any, columns: Sequence[str]) -> Marginals:
     Raises
     ------
     InvalidInput
-        If it isn't such a list, or names other columns.
+        If it isn't such a list, names other columns, or has a formula that can't be read.
     """
     place = {name: k for k, name in enumerate(columns)}
     found: dict[tuple[str, ...], None] = {}
@@ -37,7 +39,10 @@ def marginals_of(workload: Any, columns: Sequence[str]) -> Marginals:
         names = _names(given, columns)
         names = sorted(names, key=place.__getitem__)
         found |= dict.fromkeys(itertools.combinations(names, min(2, len(names))))
-        if len(names) == 3 and not isinstance(given, str) and workload is not None:
+        if isinstance(given, str):
+            sums = sums_of(given, columns, name="workload's formula")
+            found |= dict.fromkeys(one for one in sums if len(one) == 3)
+        elif len(names) == 3 and workload is not None:
             found[tuple(names)] = None
     alone = [name for name in columns if not any(name in part for part in found)]
     return (*found, *((name,) for name in alone))

@@ -1,11 +1,12 @@
-"""Designs of regressions whose columns are each a function of one column of the table."""
+"""Designs of regressions, each of whose columns is a function of few columns of the table."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,49 +14,51 @@ from numpy.typing import NDArray
 
 from bayesdp.inference.table.regression import coded, prepared
 from bayesdp.schema.column import Column
-from bayesdp.schema.formulas import columns_of
+from bayesdp.schema.formulas import columns_of_term
 
 Floats = NDArray[np.float64]
+Columns = tuple[int, ...]
+"""Columns of the table, by their places among those of the formula, in order."""
 DEPENDENT = 1e-9
 """Least eigenvalue of a design whose columns are independent, scaled to length 1."""
+_MOST_CELLS = 10**5
+"""Cells of a term's columns: a marginal of these and the outcome has more."""
 
 
 class Block(NamedTuple):
-    """Columns of a design that are functions of one column of the table.
+    """Columns of a design that are functions of the same columns of the table.
 
     Attributes
     ----------
-    column : int
-        The table's column, by its place among those of the formula.
-    values : ndarray, shape (levels, columns of the design)
-        The design's columns in each cell but that of missing values.
+    columns : tuple of int
+        None for the intercept.
+    values : ndarray, shape (*levels, columns of the design)
+        The design's columns in each cell but those of missing values.
     places : list of int
         Their places in the design; the outcome is the last.
     """
 
-    column: int
+    columns: Columns
     values: Floats
     places: list[int]
 
 
 @dataclass(frozen=True)
 class Design:
-    """A formula's design and outcome, as functions of single columns.
+    """A formula's design and outcome, as functions of columns of the table.
 
     Attributes
     ----------
     names : list of str
         Names of the coefficients.
     blocks : list of Block
-    intercept : int or None
-        Place of the intercept.
+        No two have the same columns of the table.
     missing : tuple of int
         Columns of the table that have a last cell, of missing values.
     """
 
     names: list[str]
     blocks: list[Block]
-    intercept: int | None
     missing: tuple[int, ...] = ()
 
     @property
@@ -63,43 +66,79 @@ class Design:
         """Number of coefficients and the outcome."""
         return len(self.names) + 1
 
+    @property
+    def intercept(self) -> int | None:
+        """Place of the intercept."""
+        return next((block.places[0] for block in self.blocks if not block.columns), None)
+
     @cached_property
-    def values(self) -> dict[int, Floats]:
-        """The design's columns in each cell, by the table's column; 0 where it is missing."""
+    def used(self) -> Columns:
+        """The table's columns that the design has."""
+        return tuple(sorted({k for block in self.blocks for k in block.columns}))
+
+    @cached_property
+    def levels(self) -> dict[int, int]:
+        """Number of a column's cells but that of missing values."""
         return {
-            block.column: np.pad(block.values, [(0, block.column in self.missing), (0, 0)])
+            k: size
+            for block in self.blocks
+            for k, size in zip(block.columns, block.values.shape[:-1], strict=True)
+        }
+
+    @cached_property
+    def cells(self) -> dict[int, int]:
+        """Number of a column's cells, with that of missing values."""
+        return {k: size + (k in self.missing) for k, size in self.levels.items()}
+
+    @cached_property
+    def sums(self) -> list[Columns]:
+        """Columns whose cells' counts have the number of records, and Z'Z."""
+        pairs = combinations_with_replacement([block.columns for block in self.blocks], 2)
+        return sorted({()} | {_union(a, b) for a, b in pairs}, key=lambda one: (len(one), one))
+
+    @cached_property
+    def values(self) -> dict[Columns, Floats]:
+        """The design's columns in each cell, shape (1, *cells, columns); 0 where one is missing."""
+        return {
+            block.columns: np.pad(
+                block.values, [*((0, k in self.missing) for k in block.columns), (0, 0)]
+            )[None]
             for block in self.blocks
         }
 
-    def less(self, centres: Mapping[int, Floats]) -> Design:
+    def less(self, centres: Mapping[Columns, Floats]) -> Design:
         """Subtract a number from each column but the intercept, if there is one to restore them."""
         if self.intercept is None:
             return self
-        blocks = [one._replace(values=one.values - centres[one.column]) for one in self.blocks]
+        blocks = [
+            one._replace(values=one.values - centres[one.columns]) if one.columns else one
+            for one in self.blocks
+        ]
         return replace(self, blocks=blocks)
 
-    def restored(self, gram: Floats, centres: Mapping[int, Floats]) -> Floats:
+    def restored(self, gram: Floats, centres: Mapping[Columns, Floats]) -> Floats:
         """Make Z'Z, shape (draws, columns, columns), of that of `less` with the same numbers."""
         if self.intercept is None:
             return gram
         back = np.eye(self.size)
         for block in self.blocks:
-            back[self.intercept, block.places] += centres[block.column]
+            if block.columns:
+                back[self.intercept, block.places] += centres[block.columns]
         return np.asarray(back.T @ gram @ back)
 
     @property
-    def outcome(self) -> tuple[int, int]:
-        """The outcome's column of the table, and its place among the columns of that block."""
+    def outcome(self) -> tuple[Columns, int]:
+        """The outcome's columns of the table, and its place among the columns of that block."""
         last = self.size - 1
         return next(
-            (block.column, block.places.index(last))
+            (block.columns, block.places.index(last))
             for block in self.blocks
             if last in block.places
         )
 
 
 def design_of(formula: str, columns: Mapping[str, Column], family: str) -> Design | None:
-    """Read a formula as functions of single columns; None where it has any other.
+    """Read a formula as functions of columns of the table; None where it has anything else.
 
     Parameters
     ----------
@@ -110,72 +149,93 @@ def design_of(formula: str, columns: Mapping[str, Column], family: str) -> Desig
     family : str
         The regression's, by which an outcome that is a category is coded.
     """
-    import patsy
-
-    most = max(column.size for column in columns.values())
-    rows = np.arange(most)
-    more = np.concatenate([rows, np.zeros(3 * most + 7, np.int64)])
-    try:
-        sides, others = (
-            patsy.dmatrices(formula, coded(formula, family, _levels(columns, each))[0])
-            for each in (rows, more)
-        )
-    except Exception:  # patsy raises many kinds; the tables' regression says what is wrong
+    known, most = list(columns), max(column.size for column in columns.values())
+    rows = _cycled(columns, most)
+    if (first := _matrices(formula, columns, family, [rows])) is None or first[0].shape[1] != 1:
         return None
-    outcome, design = (np.asarray(side, dtype=np.float64) for side in sides)
-    if outcome.shape[1] != 1 or any(
-        len(one) != most or not np.array_equal(one, np.asarray(other)[:most])
-        for one, other in zip((outcome, design), others, strict=True)
-    ):
-        return None  # what depends on other records too, as income - income.mean()
-    owned: dict[str | None, list[int]] = {}
-    for side, first in zip(sides, (design.shape[1], 0), strict=True):
+    owned: dict[Columns, list[int]] = {}
+    for side, start in zip(first, (first[1].shape[1], 0), strict=True):
         for term, where in side.design_info.term_slices.items():
-            owners = _owners(term, list(columns))
-            if len(owners) > 1 or (not owners and term.factors):
+            owners = tuple(sorted(map(known.index, columns_of_term(term, known))))
+            if not owners and term.factors:
                 return None
             part = range(where.start, where.stop)
-            owned.setdefault(next(iter(owners), None), []).extend(first + k for k in part)
-    both, known = np.column_stack([design, outcome]), list(columns)
+            owned.setdefault(owners, []).extend(start + k for k in part)
+    shapes = [tuple(columns[known[k]].size for k in owners) for owners in owned]
+    if any(math.prod(shape) > _MOST_CELLS for shape in shapes):
+        return None
+    grids = [_gridded(columns, each, shape) for each, shape in zip(owned, shapes, strict=True)]
+    zeros = {name: np.zeros(3 * most + 7, np.int64) for name in known}
+    again = _matrices(formula, columns, family, [rows, *grids, zeros])
+    if again is None or any(
+        not np.array_equal(one, other[:most]) for one, other in zip(first, again, strict=True)
+    ):
+        return None  # what depends on other records too, as income - income.mean()
+    both = np.column_stack([again[1], again[0]])
+    starts = np.cumsum([most, *map(math.prod, shapes)])
     blocks = [
-        Block(known.index(name), both[: columns[name].size, places], places)
-        for name, places in owned.items()
-        if name is not None
+        Block(owners, both[start:][: math.prod(shape), places].reshape(*shape, -1), places)
+        for (owners, places), start, shape in zip(owned.items(), starts, shapes, strict=False)
     ]
     found = Design(
-        list(sides[1].design_info.column_names),
+        list(again[1].design_info.column_names),
         blocks,
-        next(iter(owned.get(None, [])), None),
         tuple(k for k, column in enumerate(columns.values()) if column.missing),
     )
     return found if _independent(found) else None
 
 
-def _levels(columns: Mapping[str, Column], rows: NDArray[np.int64]) -> Any:
-    """Make a DataFrame whose rows have each column's cells one after another, and again."""
+Codes = Mapping[str, NDArray[np.int64]]
+
+
+def _cycled(columns: Mapping[str, Column], rows: int) -> dict[str, NDArray[np.int64]]:
+    """Make rows that have each column's cells one after another, and again."""
+    return {name: np.arange(rows) % column.size for name, column in columns.items()}
+
+
+def _gridded(columns: Mapping[str, Column], owners: Columns, shape: tuple[int, ...]) -> Codes:
+    """Make rows that have each cell of some columns once."""
+    rows = np.arange(math.prod(shape))
+    made, known = _cycled(columns, rows.size), list(columns)
+    for at, k in enumerate(owners):
+        made[known[k]] = rows // math.prod(shape[at + 1 :]) % shape[at]
+    return made
+
+
+def _matrices(
+    formula: str, columns: Mapping[str, Column], family: str, parts: Sequence[Codes]
+) -> Any:
+    """Make patsy's outcome and design of rows of cells; None if it can't, or isn't finite."""
     import pandas as pd
+    import patsy
 
-    codes = {name: rows % column.size for name, column in columns.items()}
-    return prepared(columns, pd.DataFrame(codes))
-
-
-def _owners(term: Any, known: Sequence[str]) -> set[str]:
-    """Return the table's columns in a term."""
-    return {name for factor in term.factors for name in columns_of(f"{factor.code} ~ 1", known)}
+    codes = pd.DataFrame({name: np.concatenate([one[name] for one in parts]) for name in columns})
+    try:
+        frame = coded(formula, family, prepared(columns, codes))[0]
+        sides = patsy.dmatrices(formula, frame)
+    except Exception:  # patsy raises many kinds; the tables' regression says what is wrong
+        return None
+    finite = all(len(one) == len(codes) and np.isfinite(one).all() for one in sides)
+    return sides if finite else None
 
 
 def _independent(design: Design) -> bool:
     """True if the predictors would be independent in a table that has every cell once."""
-    uniform = {
-        block.column: np.full((1, len(block.values)), 1 / len(block.values))
-        for block in design.blocks
-    }
-    products = {
-        (a, b): uniform[a][:, :, None] * uniform[b][:, None] for a, b in combinations(uniform, 2)
-    }
-    values = {block.column: block.values for block in design.blocks}
-    gram = gram_of(design, values, np.ones(1), uniform, crossed(values, products))[0, :-1, :-1]
-    return bool(gram.size and np.linalg.eigvalsh(scaled(gram)[0])[0] > DEPENDENT)
+    gram = np.zeros((design.size, design.size))
+    for one, other in combinations_with_replacement(design.blocks, 2):
+        both = set(one.columns) & set(other.columns)
+        left, right = (_mean_by(both, block) for block in (one, other))
+        each = left.T @ right / len(left)
+        gram[_both(one.places, other.places)] = each
+        gram[_both(other.places, one.places)] = each.T
+    predictors = gram[:-1, :-1]
+    return bool(predictors.size and np.linalg.eigvalsh(scaled(predictors)[0])[0] > DEPENDENT)
+
+
+def _mean_by(columns: set[int], block: Block) -> Floats:
+    """Mean of a block's columns in each cell of some of its columns, shape (cells, columns)."""
+    rest = tuple(axis for axis, k in enumerate(block.columns) if k not in columns)
+    return np.asarray(block.values.mean(axis=rest)).reshape(-1, len(block.places))
 
 
 def scaled(gram: Floats) -> tuple[Floats, Floats]:
@@ -188,49 +248,53 @@ def scaled(gram: Floats) -> tuple[Floats, Floats]:
     return gram / (length[..., :, None] * length[..., None, :]), length
 
 
-def crossed(
-    values: Mapping[int, Floats], pairs: Mapping[tuple[int, int], Floats]
-) -> dict[tuple[int, int], Floats]:
-    """Sums of products of two blocks' columns, by the pair's counts."""
-    return {
-        (a, b): values[a].swapaxes(-1, -2) @ (each @ values[b]) for (a, b), each in pairs.items()
-    }
-
-
 def gram_of(
-    design: Design,
-    values: Mapping[int, Floats],
-    n: Floats,
-    margins: Mapping[int, Floats],
-    crossed: Mapping[tuple[int, int], Floats],
+    design: Design, values: Mapping[Columns, Floats], counts: Mapping[Columns, Floats]
 ) -> Floats:
-    """Put Z'Z together from the number of records, the columns' counts and the pairs' sums.
+    """Put Z'Z together from counts, shape (draws, columns of the design, and again).
 
     Parameters
     ----------
     design : Design
-    values : mapping of int to ndarray, shape (levels, columns) or (draws, levels, columns)
-        The design's columns in each cell, by the table's column.
-    n : ndarray, shape (draws,)
-    margins : mapping of int to ndarray, shape (draws, levels)
-    crossed : mapping of pair of int to ndarray, shape (draws, columns, columns)
+    values : mapping of tuple of int to ndarray, shape (1 or draws, *cells, columns)
+        The design's columns in each cell, by the table's columns.
+    counts : mapping of tuple of int to ndarray, shape (draws, *cells)
+        Of the columns of each of the design's `sums`.
     """
-    gram = np.zeros((len(n), design.size, design.size))
-    if design.intercept is not None:
-        gram[:, design.intercept, design.intercept] = n
-    for block in design.blocks:
-        weighed = values[block.column].swapaxes(-1, -2) * margins[block.column][:, None]
-        gram[:, *_both(block.places, block.places)] = weighed @ values[block.column]
-        if design.intercept is not None:
-            sums = weighed.sum(axis=-1)
-            gram[:, design.intercept, block.places] = sums
-            gram[:, block.places, design.intercept] = sums
-    place = {block.column: block.places for block in design.blocks}
-    for (a, b), each in crossed.items():
-        gram[:, *_both(place[a], place[b])] = each
-        gram[:, *_both(place[b], place[a])] = each.swapaxes(1, 2)
+    gram = np.zeros((len(counts[()]), design.size, design.size))
+    for one, other in combinations_with_replacement(design.blocks, 2):
+        a, b = one.columns, other.columns
+        each = _products(a, values[a], b, values[b], counts[_union(a, b)])
+        gram[:, *_both(one.places, other.places)] = each
+        gram[:, *_both(other.places, one.places)] = each.swapaxes(1, 2)
     return gram
 
 
 def _both(rows: list[int], columns: list[int]) -> tuple[Any, Any]:
     return np.array(rows)[:, None], np.array(columns)
+
+
+def _products(a: Columns, left: Floats, b: Columns, right: Floats, counts: Floats) -> Floats:
+    """Sums of products of two blocks' columns, shape (draws, columns, columns).
+
+    Cells of the columns that both have come first, then those of the first's others, of the
+    second's others: only the first are gone through one by one.
+    """
+    both = [k for k in a if k in b]
+    ours, theirs = ([k for k in each if k not in both] for each in (a, b))
+    t = _ordered(_union(a, b), [both, ours, theirs], counts[..., None])[..., 0]
+    x, y = _ordered(a, [both, ours], left), _ordered(b, [both, theirs], right)
+    half = (x.swapaxes(-1, -2) @ t).swapaxes(1, 2)
+    return np.asarray(half.reshape(*half.shape[:2], -1) @ y.reshape(len(y), -1, y.shape[-1]))
+
+
+def _ordered(columns: Columns, groups: Sequence[Sequence[int]], values: Floats) -> Floats:
+    """Make an array of shape (draws, *cells, last) one of (draws, cells of each group, last)."""
+    axes = [1 + columns.index(k) for group in groups for k in group]
+    moved = values.transpose(0, *axes, values.ndim - 1)
+    sizes = [math.prod(values.shape[1 + columns.index(k)] for k in group) for group in groups]
+    return moved.reshape(len(values), *sizes, values.shape[-1])
+
+
+def _union(a: Columns, b: Columns) -> Columns:
+    return tuple(sorted({*a, *b}))

@@ -19,8 +19,22 @@ _STILL = 1e-6
 """Standard deviation, relative to the mean, of a number that is known, but for rounding."""
 
 
-def doubts_of_unmeasured(names: Sequence[str], measured: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield in words which columns and pairs of them are in no released marginal."""
+def doubts_of_unmeasured(
+    names: Sequence[str],
+    measured: Sequence[Sequence[str]],
+    sums: Sequence[Sequence[str]] = (),
+) -> Iterator[str]:
+    """Yield in words which columns, and which of them together, are in no released marginal.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Columns, of which all pairs are looked for.
+    measured : sequence of sequence of str
+        Columns of each released marginal.
+    sums : sequence of sequence of str
+        Columns of sums that a regression takes; those of three and more are looked for.
+    """
     together = [set(part) for part in measured]
     alone = [name for name in names if not any(name in part for part in together)]
     if alone:
@@ -40,6 +54,18 @@ def doubts_of_unmeasured(names: Sequence[str], measured: Sequence[Sequence[str]]
             f"no released marginal has {', '.join(pairs[:5])} together"
             f"{' and others' if len(pairs) > 5 else ''}: how they are related rests on the "
             "latent class model alone; release them together (workload)"
+        )
+    more = [
+        " and ".join(filter(None, [", ".join(one[:-1]), one[-1]]))
+        for one in sums
+        if len(one) > 2 and not any(set(one) <= part for part in together)
+    ]
+    if more:
+        yield (
+            f"no released marginal has {'; or '.join(more[:5])} together"
+            f"{'; nor others' if len(more) > 5 else ''}: what terms of several columns say of them "
+            "rests on the latent class model, which may draw them to 0; release them together "
+            "(workload, or marginals for more than three)"
         )
 
 

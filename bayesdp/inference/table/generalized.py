@@ -1,11 +1,11 @@
-r"""Logistic and Poisson regressions by moments of measured pairs and latent tables' predictors.
+r"""Logistic and Poisson regressions by measured marginals' moments and latent tables' predictors.
 
 With a canonical link, coefficients beta are the root of
 
     sum over records of x_i mu(x_i' beta) = X'y.
 
-X'y is a sum over counts of pairs, which `moments` draws, but the left side rests on the law of all
-predictors together. Latent tables have one, in which predictors are drawn to independence where
+X'y is a sum over counts of marginals, which `moments` draws, but the left side rests on the law of
+all predictors together. Latent tables have one, in which predictors are drawn to independence where
 noise is wide, as the outcome is. So a latent table's counts t in the predictors' cells are moved to
 
     w = t + diag(m) F (F' diag(m) F)^+ (s - F't),
@@ -131,9 +131,10 @@ class Predictors:
             a value in each.
         """
         p = design.size - 1
-        used = [block for block in design.blocks if min(block.places) < p]
-        sizes = (1, *(len(block.values) for block in used))  # one cell without predictors
-        each = [_cells(one, [block.column for block in used], sizes) for one in tables]
+        blocks = [block for block in design.blocks if min(block.places) < p]
+        used = sorted({k for block in blocks for k in block.columns})
+        sizes = (1, *(design.levels[k] for k in used))  # one cell without predictors
+        each = [_cells(one, used, sizes) for one in tables]
         cells, where = np.unique(np.concatenate(each), return_inverse=True)
         pairs = np.triu_indices(p)
         if not 0 < cells.size * max(pairs[0].size, len(each)) <= _MOST:
@@ -141,10 +142,11 @@ class Predictors:
         split = np.split(where, np.cumsum([len(one) for one in each])[:-1])
         counts = np.array([np.bincount(one, minlength=cells.size) for one in split], dtype=float)
         x = np.ones((cells.size, p))
-        for block, codes in zip(used, np.unravel_index(cells, sizes)[1:], strict=True):
-            for place, values in zip(block.places, block.values.T, strict=True):
+        codes = dict(zip(used, np.unravel_index(cells, sizes)[1:], strict=True))
+        for block in blocks:
+            for k, place in enumerate(block.places):
                 if place < p:
-                    x[:, place] = values[codes]
+                    x[:, place] = block.values[*(codes[column] for column in block.columns), k]
         products = np.column_stack([x[:, pairs[0]] * x[:, pairs[1]], np.ones(cells.size)])
         shift = _shift(products, counts.mean(axis=0))
         return cls(x, design.intercept, counts, pairs, products, counts @ products, shift)

@@ -38,7 +38,7 @@ from bayesdp.inference.table.pooling import by_pools
 from bayesdp.inference.table.regression import FAMILIES, fit_of, prepared
 from bayesdp.inference.table.released import RELEASED
 from bayesdp.inference.table.spread import doubts_of_spreads
-from bayesdp.schema.formulas import columns_of
+from bayesdp.schema.formulas import columns_of, sums_of
 from bayesdp.schema.schema import Schema, schema_of
 from bayesdp.warned import warn_about
 
@@ -381,11 +381,11 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         """Estimate the coefficients of a regression.
 
         It is fitted by statsmodels to each latent table, or, where it can be, by the released
-        counts themselves ("moments"): a linear, logistic or Poisson regression whose columns were
-        all measured in pairs, and whose terms are each of one column
-        (`bayesdp.inference.table.moments`, `bayesdp.inference.table.generalized`). By tables slopes
-        are drawn to 0 where noise is wide for the cells; by moments they aren't, and intervals are
-        wider.
+        counts themselves ("moments"): a linear, logistic or Poisson regression of which the columns
+        of any two terms, the outcome's included, were measured together: pairs, or with a term of
+        two columns, as age:C(sex), triples (`bayesdp.inference.table.moments`,
+        `bayesdp.inference.table.generalized`). By tables slopes are drawn to 0 where noise is wide
+        for the cells; by moments they aren't, and intervals are wider.
 
         A number stands for its cell by the cell's middle, a date by its year with a fraction, a
         boolean by 0 and 1; the outcome of a logistic regression is one of these or a category of
@@ -411,11 +411,11 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         Warns
         -----
         UserWarning
-            If two of its columns are in no released marginal together, so that their relation
-            rests on the model alone; if much of a column's spread is in cells that noise drowns (by
-            tables), or within wide cells, unless this fit has warned of it; or if some tables have
-            no finite estimate, as where a label with few records separates the outcomes, or leave a
-            coefficient open, as where a label has none.
+            If two of its columns, or those of two of its terms, are in no released marginal
+            together, so that their relation rests on the model alone; if much of a column's spread
+            is in cells that noise drowns (by tables), or within wide cells, unless this fit has
+            warned of it; or if some tables have no finite estimate, as where a label with few
+            records separates the outcomes, or leave a coefficient open, as where a label has none.
         """
         if family not in FAMILIES:
             raise InvalidInput(
@@ -424,8 +424,9 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         if by is not None:
             check_one_of("by", by, WAYS)
         check_target(target)
-        names = self._known(columns_of(formula, list(self.schema.columns)))
-        self._warn_of_unmeasured(names)
+        known = list(self.schema.columns)
+        names = self._known(columns_of(formula, known))
+        self._warn_of_unmeasured(names, sums_of(formula, known))
         rng = np.random.default_rng(check_seed(seed))
         columns, odd = {name: self.schema.columns[name] for name in names}, [0]
         moments = None
@@ -433,7 +434,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             imputed = set(json.loads(self.attrs.get("imputed", "[]")))
             alike = RELEASED in self.groups() and not self.margins and imputed.isdisjoint(names)
             group = self[RELEASED] if alike else None  # tables that are as was released
-            places = [list(self.schema.columns).index(name) for name in names]
+            places = [known.index(name) for name in names]
 
             def tables() -> Iterator[NDArray[np.uint16]]:
                 return (table[:, places] for table in self._tables(None))
@@ -444,10 +445,10 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         if by == "moments" and moments is None:
             raise InvalidInput(
                 f"formula is {quoted(formula)}, whose moments weren't released, or noise drowns "
-                "them; by='moments' takes a linear, logistic or Poisson regression of terms of one "
-                "column each, which were released in pairs, aren't imputed or weighed to totals, "
-                "and have no private cut points, unless it is linear and none has missing values: "
-                "take by='tables'"
+                "them; by='moments' takes a linear, logistic or Poisson regression where the "
+                "columns of any two terms were released together (pairs, or triples for a term of "
+                "two columns), aren't imputed or weighed to totals, and have no private cut "
+                "points, unless it is linear and none has missing values: take by='tables'"
             )
         self._warn_of_spreads(names, drowned=moments is None)
 
@@ -577,8 +578,8 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             )
         return list(names)
 
-    def _warn_of_unmeasured(self, names: Sequence[str]) -> None:
-        for doubt in doubts_of_unmeasured(names, self.measured):
+    def _warn_of_unmeasured(self, names: Sequence[str], sums: Sequence[Sequence[str]] = ()) -> None:
+        for doubt in doubts_of_unmeasured(names, self.measured, sums):
             warn_about(doubt, "no-marginal", stacklevel=3)
 
     def _warn_of_spreads(self, names: Sequence[str], *, drowned: bool) -> None:

@@ -13,7 +13,7 @@ from bayesdp.engines.latent_classes import Noisy
 from bayesdp.inference.table import moments
 from bayesdp.inference.table.moments import estimates_by_moments
 from bayesdp.inference.table.regression import prepared
-from bayesdp.inference.table.released import stored
+from bayesdp.inference.table.released import read, stored
 from tests.inference.table.test_moments import survey as complete_survey
 
 SCHEMA = bdp.Schema(
@@ -25,7 +25,6 @@ SCHEMA = bdp.Schema(
     }
 )
 NAMES = list(SCHEMA.columns)
-PAIRS = list(itertools.combinations(range(4), 2))
 
 
 def survey(rng: np.random.Generator, n: int, gaps: str) -> pd.DataFrame:
@@ -37,10 +36,12 @@ def survey(rng: np.random.Generator, n: int, gaps: str) -> pd.DataFrame:
     return frame
 
 
-def released(codes: np.ndarray, scale: float, rng: np.random.Generator | None = None):
-    """The group of released pairs, with noise where there is a generator."""
+def released(
+    codes: np.ndarray, scale: float, rng: np.random.Generator | None = None, *, sizes=(2,)
+):
+    """The group of all marginals of so many columns, with noise where there is a generator."""
     made = []
-    for places in PAIRS:
+    for places in itertools.chain(*(itertools.combinations(range(4), size) for size in sizes)):
         counts = np.zeros([list(SCHEMA.cells.values())[k] for k in places])
         np.add.at(counts, tuple(codes[:, k] for k in places), 1)
         one = Noisy(places, counts, scale, gaussian=True)
@@ -116,9 +117,9 @@ def test_records_that_lack_another_column_have_to_be_left_out(monkeypatch):
     frame = survey(np.random.default_rng(2), 300, "yaes")
     codes = codes_of(frame)
     asked = ("y ~ C(a) + C(e) + s", "linear", "yaes", released(codes, 1e-3), [codes])
-    found = moments.left_out(
-        moments.design_of(asked[0], SCHEMA.columns, "linear"), [3, 2, 1, 0], lambda: [codes]
-    )
+    seen = read(asked[3], NAMES)[0]
+    design = moments.design_of(asked[0], SCHEMA.columns, "linear")
+    found = moments.left_out(moments._Layout.of(design, {}, seen), lambda: [codes])
     assert found[1][0] > 0
     monkeypatch.setattr(moments, "left_out", lambda *_: tuple(0 * each for each in found))
     fit = fit_of(asked[0], "linear", frame)
@@ -127,14 +128,21 @@ def test_records_that_lack_another_column_have_to_be_left_out(monkeypatch):
 
 
 @pytest.mark.slow
-def test_intervals_cover():
-    """Noise has a standard deviation of 12; tables are resamples of the records."""
-    rng, hits, formula = np.random.default_rng(7), [], "y ~ a + C(e) + s"
+@pytest.mark.parametrize(
+    ("formula", "sizes", "scale"),
+    [
+        ("y ~ a + C(e) + s", [2], 12.0),
+        pytest.param("y ~ a * s + C(e)", [2, 3], 6.0, marks=pytest.mark.calibrate),
+    ],
+)
+def test_intervals_cover(formula, sizes, scale):
+    """Tables are resamples of the records."""
+    rng, hits = np.random.default_rng(7), []
     truth = fit_of(formula, "linear", survey(np.random.default_rng(6), 400_000, "yaes")).params
     for _ in range(100):
         codes = codes_of(survey(rng, 1000, "yaes"))
         tables = [codes[rng.integers(0, 1000, 1000)] for _ in range(10)]
-        group = released(codes, 12.0, rng)
+        group = released(codes, scale, rng, sizes=sizes)
         found = estimated(
             formula, "linear", "yaes", group, tables, draws=300, target="population", seed=rng
         )
