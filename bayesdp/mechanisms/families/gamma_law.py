@@ -110,9 +110,10 @@ def views_of_noisy_sum(
         each = gamma_law(family, np.array(outputs)[:, None], sums, mechanism)
         return np.asarray(each.sum(axis=0))
 
-    a, _ = family.rate_prior
-    scale = 1 / math.sqrt(a + mechanism.n * family.shape)
-    return (PositiveSumView(mechanism.n, family.bounds, clip, family.shape, scale, law),)
+    (noise,), prior = mechanism.parts, family.rate_prior
+    scale = 1 / math.sqrt(prior[0] + mechanism.n * family.shape)
+    about = (family.bounds, clip, family.shape, prior, noise)
+    return (PositiveSumView(mechanism.n, *about, scale, law),)
 
 
 class _NoisySum:
