@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bayesdp.core.views import Ends, Floats, View
+from bayesdp.core.views import Cell, Ends, Floats, View
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,10 @@ class PositiveSumView(View):
         Whether records beyond the bounds were moved to the nearest one.
     shape : float
         Shape of the gamma law that the copies' records were drawn from.
+    prior : tuple of two floats
+        Shape and rate of the gamma prior of the rate that they were drawn under.
+    noise : Cell
+        Noise on the sum that they were drawn given.
     scale : float
         Relative change of the sum over which the law varies.
     law : callable
@@ -34,5 +38,7 @@ class PositiveSumView(View):
     bounds: Ends
     clip: bool
     shape: float
+    prior: tuple[float, float]
+    noise: Cell
     scale: float
     law: Callable[[Sequence[Any], Floats], Floats]

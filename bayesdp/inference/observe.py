@@ -53,8 +53,9 @@ def observe(
         copies of binary records, the number of ones; for Poisson-gamma copies, each area's events;
         for randomized responses, each record's category, or one distribution for all of them; for
         modips copies of Gaussian records, their mean, or where their sd is unknown
-        ``pm.math.stack([mean, variance])`` with divisor n - 1. For a release with groups, these are
-        in the order of `release.groups`, along the first axis.
+        ``pm.math.stack([mean, variance])`` with divisor n - 1; for those of gamma records, their
+        sum, which lies within n times their bounds. For a release with groups, these are in the
+        order of `release.groups`, along the first axis.
     n : int, optional
         The number of confidential records, where the law depends on it and the release doesn't
         say it.

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from bayesdp.core.sum_views import PositiveSumView
 from bayesdp.core.views import NoiseView, NormalCopiesView, check_tractable, view_of
+from bayesdp.engines.pymc import gamma
 from bayesdp.engines.pymc.gaussian import copies_logp
 from bayesdp.engines.pymc.noise import noise_logp
 from bayesdp.engines.pymc.sampling import import_pymc
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.exact_release import is_exact, sampled
 from bayesdp.inference.gaussian.nuts import observed
+from bayesdp.inference.gaussian.release import size_of
 from bayesdp.inference.observed_integers import shape_of, wrong_shape
 from bayesdp.inference.unobserved import unlike
 from bayesdp.mechanisms.noise.reach import range_of
@@ -56,7 +59,10 @@ def _own_shape(mechanism: Any) -> tuple[int, ...]:
         return noise.shape
     if (copies := view_of(mechanism, NormalCopiesView)) is not None:
         return () if copies.sd is not None else (2,)
-    check_tractable(mechanism, NormalCopiesView)
+    if view_of(mechanism, PositiveSumView) is not None:
+        return ()
+    for kind in (NormalCopiesView, PositiveSumView):
+        check_tractable(mechanism, kind)
     raise unlike(mechanism)
 
 
@@ -76,6 +82,9 @@ def _noisy(cell: Any, part: Part, s: Any) -> Any:
 
 
 def _copies(part: Part, s: Any, n: int | None, tag: str) -> Any:
+    if (sums := view_of(part.mechanism, PositiveSumView)) is not None:
+        size_of(part, n)  # which refuses another n
+        return gamma.copies_logp(import_pymc(), tag, sums, part.outputs, s)
     copies = view_of(part.mechanism, NormalCopiesView)
     if copies is None:
         raise unlike(part.mechanism)

@@ -55,7 +55,8 @@ def test_parameters_are_read_in_every_form_of_declaration() -> None:
     """
     program = stan_programs.Program("some", code)
     assert program.parameters == ("a", "b", "c", "d", "e", "g")
-    for name in ("binomial", "gaussian", "hierarchical_gaussian", "censored_beta", "poisson"):
+    names = "binomial", "gamma", "gaussian", "hierarchical_gaussian", "censored_beta", "poisson"
+    for name in names:
         assert stan_programs.read_program(name).parameters
     assert stan_programs.Program("some", "model {}").parameters == ()
 

@@ -22,6 +22,7 @@ MODELS = {
     "multinomial": bdp.MultinomialModel((1.0, 1.0)),
     "hierarchical_binomial": bdp.models.HierarchicalBinomialModel(),
     "poisson": bdp.models.PoissonModel(),
+    "gamma": bdp.models.GammaModel((1.0, 1.0)),
     "beta_model": bdp.models.NetworkBetaModel(),
     "ergm": bdp.models.ERGMModel("edges"),
     "linear_regression": bdp.LinearRegressionModel("y"),
@@ -80,6 +81,7 @@ def test_counts_that_do_not_sum_out_are_refused():
         ("hierarchical_binomial", "counts_of_groups", {"logit_mean": (), "release": ("group",)}),
         ("poisson", "noisy_events", {"rate": ("area",)}),
         ("poisson", "events_by_area", {"rate": ("group", "area")}),
+        ("gamma", "sums_of_groups", {"rate": ("group",), "mean": ("group",)}),
         ("multinomial", "answers", {"theta": ("category",)}),
         ("multinomial", "answers_of_groups", {"theta": ("group", "category")}),
     ],
@@ -107,17 +109,27 @@ def test_more_counts_than_a_program_takes_are_refused():
             call(bdp.Release.of(wide, [(10**6, 10**6)]))
 
 
+def test_more_terms_than_a_program_takes_are_refused(monkeypatch):
+    monkeypatch.setattr("bayesdp.inference.gamma.model._MOST_TERMS", 100)
+    model = bdp.models.GammaModel((1.0, 1.0))
+    for call in (model.pymc_model, model.stan_data):
+        with pytest.raises(bdp.errors.InvalidInput, match=r"than 100; use engine='exact'"):
+            call(sums_of_groups())
+
+
 @dataclass(frozen=True)
 class Case:
     """A model, a release, and a random point of its programs' parameters.
 
-    `also` turns a point of the Stan program into one of the PyMC program, where they differ.
+    `also` turns a point of the Stan program into one of the PyMC program, where they differ, and
+    `log_jacobian` is the log of how much that stretches.
     """
 
     model: Any
     release: Callable[[], bdp.Release]
     point: Callable[[Any], dict[str, Any]]
     also: Callable[[Any, Any], dict[str, Any]] = lambda data, point: point
+    log_jacobian: Callable[[dict[str, Any]], float] = lambda point: 0.0
 
 
 def counts_of_groups() -> bdp.Release:
@@ -141,6 +153,20 @@ def events_by_area() -> bdp.Release:
 def noisy_events() -> bdp.Release:
     noise = bdp.mechanisms.DiscreteLaplaceMechanism(2.0, 1.0, dimension=3)
     return bdp.Release.of(noise, [(3, -1, 40), (5, 0, 37)])
+
+
+def sums_of_groups() -> bdp.Release:
+    """Noisy sums of two groups, of different sizes."""
+    made = [bdp.mechanisms.LaplaceMechanism(8.0, 8.0, "replace_one", n=n) for n in (30, 400)]
+    outputs = [[20.0, 31.5], [1300.0, 1310.25]]
+    return bdp.Release.of_groups(dict(zip("xy", zip(made, outputs, strict=True), strict=True)))
+
+
+def moved_to_bounds() -> bdp.Release:
+    """Copies of exponential records, of which many are moved to a bound."""
+    made = bdp.mechanisms.ModipsSBSMechanism(bdp.families.Gamma((0, 1)), 20, (2.0,), 40, clip=True)
+    with bdp.reproducible(5):
+        return bdp.Release.of(made, made.release((25.0,), 2))
 
 
 def answers_of_groups() -> bdp.Release:
@@ -179,6 +205,13 @@ CASES = {
         bdp.models.PoissonModel((2.0, 0.7)),
         events_by_area,
         lambda rng: {"rate": rng.gamma(2.0, 1.0, (2, 3))},
+    ),
+    "gamma": Case(
+        bdp.models.GammaModel((2.0, 0.7), 1.5),
+        sums_of_groups,
+        lambda rng: {"log_rate": rng.normal(0, 1, 2)},
+        lambda data, point: {"rate": np.exp(point["log_rate"])},
+        lambda point: point["log_rate"].sum(),
     ),
     "multinomial": Case(
         bdp.MultinomialModel((2.0, 0.7, 1.0)),
@@ -223,6 +256,7 @@ def test_both_programs_have_one_density(name):
     in_stan = log_densities(case.model.program, data, points)
     model = case.model.pymc_model(release)
     in_pymc = pymc_log_densities(model, [case.also(data, point) for point in points])
+    in_pymc = np.add(in_pymc, [case.log_jacobian(point) for point in points])
     assert np.ptp(in_stan) > 1
     assert np.ptp(np.subtract(in_stan, in_pymc)) < 1e-10 * np.ptp(in_stan)
 
@@ -260,6 +294,8 @@ FITS = {
     ),
     "poisson": (bdp.models.PoissonModel((2.0, 0.5)), noisy_events, "exact"),
     "poisson, groups": (bdp.models.PoissonModel((2.0, 0.5)), events_by_area, "exact"),
+    "gamma": (bdp.models.GammaModel((2.0, 1.5)), moved_to_bounds, "exact"),
+    "gamma, groups": (bdp.models.GammaModel((2.0, 1.5), 1.5), sums_of_groups, "exact"),
     "multinomial": (bdp.MultinomialModel((2.0, 0.7, 1.0)), answers, "marginal"),
     "multinomial, groups": (
         bdp.MultinomialModel((2.0, 0.7, 1.0)),
@@ -289,6 +325,10 @@ def fast() -> Callable[[str], Any]:
         ("hierarchical_binomial", "stan"),
         ("poisson", "stan"),
         ("poisson, groups", "pymc"),
+        ("gamma", "pymc"),
+        ("gamma", "stan"),
+        ("gamma, groups", "pymc"),
+        ("gamma, groups", "stan"),
         ("multinomial", "stan"),
         ("multinomial, groups", "pymc"),
     ],

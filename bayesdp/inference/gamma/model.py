@@ -3,7 +3,8 @@ r"""The gamma model: rate and mean of exponential or gamma records from what was
     theta ~ Gamma(a, b),    x_1, ..., x_n ~ Gamma(k, theta),    z_j | x ~ mechanism,  j = 1..M.
 
 Only z is seen, and it depends on the records through their sum. The posterior of the rate theta is
-a mixture of gamma laws, by one-dimensional quadrature (`bayesdp.inference.gamma.total`).
+a mixture of gamma laws, by one-dimensional quadrature (`bayesdp.inference.gamma.total`). Divided by
+the prior it is the likelihood, which PyMC and Stan sample.
 
 Bounds. A mechanism of sums needs public bounds. Exponential records are conditioned on them
 exactly: on being moved to the upper one, or on being refused beyond them
@@ -21,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,7 @@ from bayesdp.core.views import ExactView, NoiseView, check_tractable, view_of
 from bayesdp.engines import exact
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.gamma_mixture import GammaMixture, gamma_logpdf
+from bayesdp.engines.stan.rows import ends_of_rows
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Run
 from bayesdp.inference.conflict import Noise, noise_from
@@ -50,6 +52,7 @@ from bayesdp.inference.gamma.total import (
 from bayesdp.inference.gaussian.release import is_noise, size_of
 from bayesdp.inference.predictive_statistics import Rng, Statistic, Theta
 from bayesdp.inference.readers import instead
+from bayesdp.inference.result import groups_of
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
 from bayesdp.mechanisms.counts.exact_statistic import value_of
@@ -57,8 +60,12 @@ from bayesdp.mechanisms.families.gamma import check_positive_interval, check_sha
 from bayesdp.release import Part, Release
 from bayesdp.warned import warn_about
 
+if TYPE_CHECKING:
+    import pymc as pm
+
 Floats = NDArray[np.float64]
 
+_MOST_TERMS = 200_000  # of a program's likelihoods
 _WARN_BIAS = 0.2  # standard deviations of the mean
 TAKES = (
     "modips copies of gamma records with n public (bdp.ModipsSynthesizer with bdp.families.Gamma), "
@@ -107,8 +114,9 @@ class GammaModel(Model):
     Notes
     -----
     The posterior variables are "rate" and "mean", the records' mean, which is shape / rate. The
-    "exact" engine draws independently. Exponential records are conditioned on public bounds
-    exactly: as moved to the upper one or, where a release refused others, as none beyond. Where
+    "exact" engine draws independently; "pymc" and "stan" sample the same posterior by NUTS, the
+    sum integrated out. Exponential records are conditioned on public bounds exactly: as moved to
+    the upper one or, where a release refused others, as none beyond. Where
     that isn't possible, as for another shape, the attrs have "expected_share_outside_bounds" and
     "bias_of_bounds_in_sds", and a fit warns if the latter is more than 0.2.
 
@@ -128,7 +136,7 @@ class GammaModel(Model):
     n: int | None = None
 
     family: ClassVar[str] = "gamma"
-    engines: ClassVar[tuple[str, ...]] = ("exact",)
+    engines: ClassVar[tuple[str, ...]] = ("exact", "pymc", "stan")
     variables: ClassVar[Sequence[str]] = ("rate", "mean")
     derived: ClassVar[frozenset[str]] = frozenset({"mean"})
     means: ClassVar[frozenset[str]] = frozenset({"mean"})
@@ -219,8 +227,10 @@ class GammaModel(Model):
         return [self._naive(part) for part in release.parts]
 
     def sample(self, run: Run) -> Draws:
-        """Draw independently from the mixture of each group."""
-        return self._drawn(run, [each.mixture for each in run.read])
+        """Draw independently from the mixture of each group, or by a program of its rates."""
+        if run.engine == "exact":
+            return self._drawn(run, [each.mixture for each in run.read])
+        return super().sample(run)
 
     def naive(self, run: Run) -> Draws:
         """Draw from the `naive_posterior` of each group."""
@@ -251,6 +261,51 @@ class GammaModel(Model):
         return told | {
             "expected_share_outside_bounds": repr(share),
             "bias_of_bounds_in_sds": repr(bias),
+        }
+
+    def pymc_model(self, release: Releases) -> pm.Model:
+        """Build the model as a pm.Model, the sums integrated out.
+
+        Raises
+        ------
+        InvalidInput
+            If the model doesn't fit the release, or the integrals have too many terms.
+        """
+        from bayesdp.engines.pymc.gamma import gamma
+
+        return gamma(self.stan_data(release), groups_of(release))
+
+    def stan_data(self, release: Releases) -> dict[str, Any]:
+        """Build the data of the Stan program `gamma`.
+
+        Raises
+        ------
+        InvalidInput
+            As for `pymc_model`.
+        """
+        read = self.read(release)
+        terms = [each.likelihood(self.prior) for each in read]
+        ends = ends_of_rows([log_weight.size for log_weight, *_ in terms])
+        many = int(ends["last"][-1])
+        if many > _MOST_TERMS:
+            raise InvalidInput(
+                f"the programs of PyMC and Stan would sum over {many:,} terms at every step, more "
+                f"than {_MOST_TERMS:,}; use engine='exact'"
+            )
+        each = zip(("log_weight", "power", "total"), zip(*terms, strict=True), strict=True)
+        means = np.array([one.mixture.mean() for one in read])
+        # About the sd of the log, and never more than 1, where the posterior is as wide.
+        spreads = np.array([one.mixture.sd() for one in read]) / means
+        return {
+            "G": len(read),
+            "K": many,
+            **ends,
+            **{name: np.concatenate(rows) for name, rows in each},
+            "shape": self.shape,
+            "prior_shape": self.prior[0],
+            "prior_rate": self.prior[1],
+            "centre": np.log(means),
+            "scale": np.minimum(spreads, 1.0),
         }
 
     def _drawn(self, run: Run, mixtures: Sequence[GammaMixture]) -> Draws:

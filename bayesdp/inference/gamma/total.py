@@ -98,6 +98,21 @@ class RatePosterior:
     mixture: GammaMixture
     log_evidence: float
 
+    def likelihood(self, prior: tuple[float, float]) -> tuple[Floats, Floats, Floats]:
+        """Return the terms whose sum is the likelihood, the posterior over the prior.
+
+        They are exp(log_weight) theta^power exp(-total theta); negligible ones are left out.
+
+        Returns
+        -------
+        log_weight, power, total : ndarray, shape (terms,)
+        """
+        (a, b), made = prior, self.mixture
+        log_weight = self.log_evidence + np.log(made.weights)
+        for sign, shape, rate in ((1, made.shapes, made.rates), (-1, a, b)):
+            log_weight = log_weight + sign * (shape * np.log(rate) - special.gammaln(shape))
+        return log_weight, made.shapes - a, made.rates - b
+
 
 @dataclass(frozen=True)
 class _InLogs:

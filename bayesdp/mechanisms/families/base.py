@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import is_number, plain
 from bayesdp.core.outputs import OutputSpace
-from bayesdp.core.views import Cell
+from bayesdp.core.views import Cell, View
 from bayesdp.errors import InvalidInput, kind_of
 
 Floats = NDArray[np.float64]
@@ -91,6 +91,20 @@ class NoisyStatistic(Protocol):
         """Name of the way in which noisy numbers and records are kept in their range."""
 
 
+class MakerOfCopies(NoisyStatistic, Protocol):
+    """Protocol of the mechanism itself that draws a family's copies given a noisy statistic."""
+
+    @property
+    def clip(self) -> bool:
+        """Whether records beyond the family's bounds were moved to the nearest one."""
+
+    def check_statistic(self, statistic: Any) -> Any:
+        """Return the statistic if it is a single one of the family's, else raise."""
+
+    def logp(self, output: Any, statistic: Any) -> Floats:
+        """Log-law of a copy given the statistic; InvalidInput where it is intractable."""
+
+
 class Family(Protocol):
     """A model of records: prior, sufficient statistic, and how far one record moves it.
 
@@ -132,6 +146,9 @@ class Family(Protocol):
 
     def logp(self, output: Any, statistic: Any, mechanism: NoisyStatistic) -> Floats:
         """Log-law of a copy given the statistic; InvalidInput where it is intractable."""
+
+    def views(self, mechanism: MakerOfCopies) -> tuple[View, ...]:
+        """Views of copies' law given the statistic, or of why it is intractable."""
 
     def pairs(self, n: int | None) -> list[tuple[Any, Any]]:
         """Pairs of neighbouring statistics, as far apart as possible."""

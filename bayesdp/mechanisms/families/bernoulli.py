@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.core.outputs import OutputSpace
+from bayesdp.core.views import View
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.counts.beta_binomial import check_prior, ones_among
-from bayesdp.mechanisms.counts.count import Count, check_count, column_of
-from bayesdp.mechanisms.families.base import Floats, NoisyStatistic, Number, Sums
+from bayesdp.mechanisms.counts.count import Count, check_count, column_of, count_view
+from bayesdp.mechanisms.families.base import Floats, MakerOfCopies, NoisyStatistic, Number, Sums
 from bayesdp.mechanisms.families.count_laws import bernoulli_law, counts_law
 from bayesdp.mechanisms.randomness import generator
 
@@ -100,6 +101,10 @@ class Bernoulli:
         return counts_law(
             np.stack([z, size - z], axis=-1), counts, self.prior, size, mechanism.parts
         )
+
+    def views(self, mechanism: MakerOfCopies) -> tuple[View, ...]:
+        """The view of copies given a count of ones."""
+        return (count_view(mechanism),)
 
     def pairs(self, n: int | None) -> list[tuple[Count, Count]]:
         """Pairs where a zero becomes a one, at both ends and between, or a record is added."""

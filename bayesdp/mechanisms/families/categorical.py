@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least, is_number, keep, plain
 from bayesdp.core.outputs import OutputSpace
+from bayesdp.core.views import MixtureTable, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate.categorical_outputs import labelled
 from bayesdp.mechanisms.counts.count import column_of
-from bayesdp.mechanisms.families.base import Floats, NoisyStatistic, Number, Sums
-from bayesdp.mechanisms.families.count_laws import counts_law
+from bayesdp.mechanisms.families.base import Floats, MakerOfCopies, NoisyStatistic, Number, Sums
+from bayesdp.mechanisms.families.count_laws import counts_law, mixture_tables
 from bayesdp.mechanisms.randomness import generator
 
 
@@ -124,6 +125,15 @@ class Categorical:
         """Exact log-probability: the noisy counts are summed out; see `count_laws`."""
         counts, z = self.vector(statistic, mechanism.n), np.asarray(output)
         return counts_law(z, counts, self.prior, mechanism.size, mechanism.parts)
+
+    def views(self, mechanism: MakerOfCopies) -> tuple[View, ...]:
+        """The view of copies given the counts of categories, a mixture of products."""
+        prior, size, parts = self.prior, mechanism.size, mechanism.parts
+
+        def tables(z: Any, n: int, rare: int) -> tuple[list[Floats], float]:
+            return mixture_tables(z, prior, size, parts, n, rare)
+
+        return (MixtureTable(self.k, 0, tables, prior, size),)
 
     def pairs(self, n: int | None) -> list[tuple[Any, Any]]:
         """Pairs where a record moves from the last category to the first, or is added to it.

@@ -51,10 +51,18 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import as_float
 from bayesdp.core.outputs.records import Column, Records
+from bayesdp.core.views import View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
-from bayesdp.mechanisms.families.base import Floats, NoisyStatistic, Number, Sums, check_interval
-from bayesdp.mechanisms.families.gamma_law import gamma_law
+from bayesdp.mechanisms.families.base import (
+    Floats,
+    MakerOfCopies,
+    NoisyStatistic,
+    Number,
+    Sums,
+    check_interval,
+)
+from bayesdp.mechanisms.families.gamma_law import gamma_law, views_of_noisy_sum
 from bayesdp.mechanisms.families.record_grid import RecordGrid, rounded_number, vector_of
 from bayesdp.mechanisms.randomness import generator
 
@@ -172,6 +180,10 @@ class Gamma:
             )
         total = self.vector(statistic, mechanism.n)[..., 0]
         return gamma_law(self, output, total, mechanism)
+
+    def views(self, mechanism: MakerOfCopies) -> tuple[View, ...]:
+        """The view of copies given the sum."""
+        return views_of_noisy_sum(self, mechanism)
 
     def pairs(self, n: int | None) -> list[tuple[Any, Any]]:
         """Pairs where one record moves between the ends, or is added, all others at one end."""

@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from bayesdp.core.sum_views import PositiveSumView
 from bayesdp.core.views import View
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.families.base import NoisyStatistic
+from bayesdp.mechanisms.families.base import MakerOfCopies, NoisyStatistic
 from bayesdp.mechanisms.families.normal_views import confidential_n
 from bayesdp.mechanisms.laws import HALF_LOG_2PI
 from bayesdp.mechanisms.noise.lattice import to_steps
@@ -99,9 +99,7 @@ def gamma_law(family: GammaFamily, output: Any, total: Floats, mechanism: NoisyS
     return np.asarray(np.where(inside, logs + blurred.reshape(totals.shape), -np.inf))
 
 
-def views_of_noisy_sum(
-    family: GammaFamily, mechanism: NoisyStatistic, clip: bool
-) -> tuple[View, ...]:
+def views_of_noisy_sum(family: GammaFamily, mechanism: MakerOfCopies) -> tuple[View, ...]:
     """The view of copies that are drawn given the noisy sum of gamma records."""
     if mechanism.n is None:
         return (confidential_n(PositiveSumView),)
@@ -110,9 +108,10 @@ def views_of_noisy_sum(
         each = gamma_law(family, np.array(outputs)[:, None], sums, mechanism)
         return np.asarray(each.sum(axis=0))
 
-    a, _ = family.rate_prior
-    scale = 1 / math.sqrt(a + mechanism.n * family.shape)
-    return (PositiveSumView(mechanism.n, family.bounds, clip, family.shape, scale, law),)
+    (noise,), prior = mechanism.parts, family.rate_prior
+    scale = 1 / math.sqrt(prior[0] + mechanism.n * family.shape)
+    about = (family.bounds, mechanism.clip, family.shape, prior, noise)
+    return (PositiveSumView(mechanism.n, *about, scale, law),)
 
 
 class _NoisySum:

@@ -52,10 +52,19 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
 from bayesdp.core.outputs.records import Column, Records
+from bayesdp.core.views import View
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.families.base import Floats, NoisyStatistic, Number, Sums, check_interval
+from bayesdp.mechanisms.families.base import (
+    Floats,
+    MakerOfCopies,
+    NoisyStatistic,
+    Number,
+    Sums,
+    check_interval,
+)
 from bayesdp.mechanisms.families.gaussian_draws import drawn
 from bayesdp.mechanisms.families.gaussian_laws import gaussian_law
+from bayesdp.mechanisms.families.normal_views import views_of_noisy_moments
 from bayesdp.mechanisms.families.record_grid import RecordGrid, rounded_number, vector_of
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.mechanisms.noise.pure import up
@@ -206,6 +215,10 @@ class Gaussian:
             )
         mean = self.vector(statistic, mechanism.n)[..., 0]
         return gaussian_law(self, output, mean, mechanism)
+
+    def views(self, mechanism: MakerOfCopies) -> tuple[View, ...]:
+        """The view of copies given the mean, and the variance where sd is unknown."""
+        return views_of_noisy_moments(self, mechanism)
 
     def pairs(self, n: int | None) -> list[tuple[Any, Any]]:
         """Pairs where one record moves between the ends, or is added, all others at one end."""

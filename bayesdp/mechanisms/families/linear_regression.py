@@ -49,9 +49,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.core.outputs.records import Column, Records
+from bayesdp.core.views import IntractableView, MomentsView, View
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.families import regression_fields
-from bayesdp.mechanisms.families.base import Floats, NoisyStatistic, Number, Sums
+from bayesdp.mechanisms.families.base import Floats, MakerOfCopies, NoisyStatistic, Number, Sums
 from bayesdp.mechanisms.families.linear_regression_draws import (
     NARROW,
     bounded,
@@ -70,6 +71,12 @@ from bayesdp.mechanisms.families.moments import (
     totals_of,
 )
 from bayesdp.mechanisms.randomness import generator
+
+_INTRACTABLE = (
+    "the release is of modips copies of regression records, whose law is intractable: a noisy "
+    "matrix is projected and integrated over; analyse each copy as data and combine the results "
+    "with bdp.combine, or release bdp.synthesizers.NoisyMomentsSynthesizer"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +222,10 @@ class LinearRegression:
             "and integrated over; analyse each copy as data and combine the results with "
             "bdp.combine, whose caveats then hold"
         )
+
+    def views(self, mechanism: MakerOfCopies) -> tuple[View, ...]:
+        """The notice that the law of copies is intractable."""
+        return (IntractableView(MomentsView, _INTRACTABLE),)
 
     def pairs(self, n: int | None) -> list[tuple[Any, Any]]:
         """Pairs where a record at a corner is added or moves furthest, others in the middle."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,8 @@ from scipy import special
 
 from bayesdp.core.views import IntractableView, MeanLaw, NormalCopiesView, View
 from bayesdp.mechanisms.families.base import NoisyStatistic
-from bayesdp.mechanisms.families.gaussian_draws import mean_posterior
+from bayesdp.mechanisms.families.gaussian_draws import NormalFamily, mean_posterior
 from bayesdp.mechanisms.families.gaussian_laws import Blurred, likely_thetas
-
-if TYPE_CHECKING:
-    from bayesdp.mechanisms.families.gaussian import Gaussian
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +28,7 @@ _FAINT = 600.0  # log of how far below the largest a sum of exponentials is stil
 COMBINE = "analyse each copy as data and combine the results with bdp.combine"
 
 
-def views_of_noisy_moments(family: Gaussian, mechanism: NoisyStatistic) -> tuple[View, ...]:
+def views_of_noisy_moments(family: NormalFamily, mechanism: NoisyStatistic) -> tuple[View, ...]:
     """The view of copies that are drawn given noisy moments of normal records."""
     if mechanism.n is None:
         return (confidential_n(NormalCopiesView),)
@@ -65,7 +62,7 @@ def moments_of(mean: float, variance: float, *, known: bool) -> Floats:
 
 
 def _law_of_noisy_mean(
-    family: Gaussian, mechanism: NoisyStatistic, outputs: Sequence[Any]
+    family: NormalFamily, mechanism: NoisyStatistic, outputs: Sequence[Any]
 ) -> MeanLaw:
     """Integrate over the noisy mean, and over the parameter given it."""
     thetas, likelihoods = likely_thetas(family, mechanism, np.array(outputs))

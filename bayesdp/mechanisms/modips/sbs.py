@@ -47,14 +47,11 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag, check_one_of, check_one_statistic
 from bayesdp.core.outputs import OutputSpace
-from bayesdp.core.views import Floats, IntractableView, MixtureTable, MomentsView, RecordsView, View
+from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
-from bayesdp.mechanisms.counts.count import count_view
 from bayesdp.mechanisms.families import Family, check_family
 from bayesdp.mechanisms.families.base import Number
-from bayesdp.mechanisms.families.gamma_law import views_of_noisy_sum
-from bayesdp.mechanisms.families.normal_views import views_of_noisy_moments
 from bayesdp.mechanisms.modips import calibration as modips_calibration
 from bayesdp.mechanisms.modips import promise as modips_promise
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
@@ -69,11 +66,6 @@ NOISE: dict[str, tuple[Any, Any]] = {
     "gaussian": (GaussianMechanism, DiscreteGaussianMechanism),
 }
 """By name: for real numbers, and for integers."""
-_OF_REGRESSIONS = (
-    "the release is of modips copies of regression records, whose law is intractable: a noisy "
-    "matrix is projected and integrated over; analyse each copy as data and combine the results "
-    "with bdp.combine, or release bdp.synthesizers.NoisyMomentsSynthesizer"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,28 +261,7 @@ class ModipsSBSMechanism(Mechanism):
     @property
     def views(self) -> tuple[View, ...]:
         """Views of records, and of their law given the family's statistic, where tractable."""
-        return (*self._laws(), RecordsView())
-
-    def _laws(self) -> tuple[View, ...]:
-        family: Any = self.family
-        if family.kind == "bernoulli":
-            return (count_view(self),)
-        if family.kind == "gaussian":
-            return views_of_noisy_moments(family, self)
-        if family.kind == "gamma":
-            return views_of_noisy_sum(family, self, self.clip)
-        if family.kind == "linear_regression":
-            return (IntractableView(MomentsView, _OF_REGRESSIONS),)
-        if family.kind != "categorical":
-            return ()
-        from bayesdp.mechanisms.families.count_laws import mixture_tables
-
-        prior, size = family.prior, self.size
-
-        def tables(z: Any, n: int, rare: int) -> tuple[list[Floats], float]:
-            return mixture_tables(z, prior, size, self.parts, n, rare)
-
-        return (MixtureTable(family.k, 0, tables, prior, size),)
+        return (*self.family.views(self), RecordsView())
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Pairs of neighbouring statistics, as far apart as possible, for an audit."""
