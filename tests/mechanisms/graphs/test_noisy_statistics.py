@@ -35,6 +35,7 @@ UNDIRECTED = [
     "concurrent",
     "gwdegree(0.5)",
     "nodefactor('g') + nodecov('x') + absdiff('x')",
+    "edges + sociality(nodes=[-1, -3])",
     "edges + gwesp(0.5)",
     "gwdsp(0.2) + isolates + gwesp(0.1)",
     "edges + kstar(2) + triangle + degree(1)",
