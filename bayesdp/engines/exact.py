@@ -9,52 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.engines.draws import Draws
-from bayesdp.engines.mixture import BetaMixture
-from bayesdp.mechanisms.laws import beta_logpdf
-
-
-def sample(
-    posteriors: Sequence[BetaMixture],
-    *,
-    draws: int,
-    chains: int,
-    seed: int | None,
-    scalar: bool,
-) -> Draws:
-    """Draw from independent mixtures of betas, one for each group.
-
-    Parameters
-    ----------
-    posteriors : sequence of BetaMixture
-        One for each group.
-    draws, chains : int
-        Shape of the result; all chains * draws are independent.
-    seed : int or None
-        Seed, for reproducible draws.
-    scalar : bool
-        Whether "p" has no group dimension; then there is one posterior.
-
-    Returns
-    -------
-    Draws
-        "p" with shape (chains, draws[, groups]); `lp` is the log posterior density of p
-        and the latent component together, summed over groups.
-    """
-    rng = np.random.default_rng(seed)
-    values = np.empty((chains * draws, len(posteriors)))
-    lp = np.zeros(chains * draws)
-    for g, posterior in enumerate(posteriors):
-        component = posterior.sample_components(chains * draws, rng)
-        a, b = posterior.a[component], posterior.b[component]
-        values[:, g] = rng.beta(a, b)
-        lp += np.log(posterior.weights[component]) + beta_logpdf(values[:, g], a, b)
-    shape = (chains, draws) if scalar else (chains, draws, len(posteriors))
-    return Draws(
-        posterior={"p": values.reshape(shape)},
-        sample_stats={"lp": lp.reshape(chains, draws)},
-        engine="exact",
-        versions={"numpy": np.__version__},
-    )
 
 
 class Mixture(Protocol):
@@ -66,7 +20,7 @@ class Mixture(Protocol):
         """Draw each variable, shape (size,), with the draws' and their components' log density."""
 
 
-def sample_mixtures(
+def sample(
     posteriors: Sequence[Mixture],
     *,
     draws: int,
@@ -74,7 +28,25 @@ def sample_mixtures(
     seed: int | None,
     scalar: bool,
 ) -> Draws:
-    """Draw the variables of independent mixtures of any kind, one mixture for each group."""
+    """Draw the variables of independent mixtures, one for each group.
+
+    Parameters
+    ----------
+    posteriors : sequence of Mixture
+        One for each group.
+    draws, chains : int
+        Shape of the result; all chains * draws are independent.
+    seed : int or None
+        Seed, for reproducible draws.
+    scalar : bool
+        Whether the variables have no group dimension; then there is one posterior.
+
+    Returns
+    -------
+    Draws
+        Variables of shape (chains, draws[, groups]); `lp` is the log posterior density of them
+        and the latent component together, summed over groups.
+    """
     rng = np.random.default_rng(seed)
     each = [posterior.draw(chains * draws, rng) for posterior in posteriors]
     shape = (chains, draws) if scalar else (chains, draws, len(posteriors))

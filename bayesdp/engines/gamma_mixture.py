@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, special
+from scipy import special
 
-from bayesdp.engines.log_sums import log_sum
-from bayesdp.engines.mixture import Mixture, averaged, quantiles
+from bayesdp.engines.mixture import Mixture, averaged
 
 Floats = NDArray[np.float64]
 
@@ -32,33 +31,14 @@ class GammaMixture(Mixture):
     shapes: Floats
     rates: Floats
 
-    def mean(self) -> float:
-        """Expected value."""
-        return float((self.weights * (self.shapes / self.rates)).sum())
-
-    def sd(self) -> float:
-        """Standard deviation: the mean of the variances plus the variance of the means."""
+    def moments(self) -> tuple[Floats, Floats]:
+        """Mean and variance of each component."""
         means = self.shapes / self.rates
-        variances = means / self.rates + (means - self.mean()) ** 2
-        return float(np.sqrt((self.weights * variances).sum()))
+        return means, means / self.rates
 
-    def pdf(self, x: ArrayLike) -> Floats:
-        """Density at x, any shape; 0 below 0."""
-
-        def density(points: Floats) -> Floats:
-            return np.exp(gamma_logpdf(points, self.shapes, self.rates))
-
-        return averaged(self.weights, x, density)
-
-    def log_density(self, x: Floats) -> Floats:
-        """Log density at positive points x, shape (points,), far out in the tails too."""
-        with np.errstate(divide="ignore"):
-            weights = np.log(self.weights)
-
-        def term(some: slice) -> Floats:
-            return np.asarray(weights + gamma_logpdf(x[some, None], self.shapes, self.rates))
-
-        return log_sum(x.size, self.weights.size, term)
+    def logpdfs(self, x: Floats) -> Floats:
+        """Log density of each component at points of shape (..., 1)."""
+        return gamma_logpdf(x, self.shapes, self.rates)
 
     def cdf(self, x: ArrayLike) -> Floats:
         """Probability of at most x, any shape."""
@@ -68,27 +48,10 @@ class GammaMixture(Mixture):
 
         return averaged(self.weights, x, below)
 
-    def quantile(self, q: ArrayLike) -> Floats:
-        """Inverse of `cdf`, any shape.
-
-        Raises
-        ------
-        InvalidInput
-            If a value isn't strictly between 0 and 1.
-        """
-        return quantiles(q, self._quantile)
-
-    def _quantile(self, q: float) -> float:
-        """Search between the smallest and the largest of the components' own quantiles."""
+    def bracket(self, q: float) -> tuple[float, float]:
+        """Smallest and largest of the components' own quantiles."""
         each = special.gammaincinv(self.shapes, q) / self.rates
-        low, high = float(each.min()) * (1 - 1e-9), float(each.max()) * (1 + 1e-9)
-        return float(
-            optimize.brentq(lambda x: float(self.cdf(x)) - q, low, high, xtol=1e-300, rtol=1e-14)
-        )
-
-    def sample(self, k: int, seed: int | np.random.Generator | None = None) -> Floats:
-        """Draw `k` times independently, shape (k,)."""
-        return self.draw(k, np.random.default_rng(seed))[0]["rate"]
+        return float(each.min()) * (1 - 1e-9), float(each.max()) * (1 + 1e-9)
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[dict[str, Floats], Floats]:
         """Draw "rate" independently, with the draws' log density and components'."""

@@ -8,24 +8,29 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
+from scipy import optimize, special
 
 from bayesdp.checks import as_float, check_at_least, check_seed
 from bayesdp.display.words import count_of
+from bayesdp.engines.log_sums import log_sum
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.laws import beta_logpdf
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Function = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+Floats = NDArray[np.float64]
+Function = Callable[[Floats], Floats]
 
 _CHUNK = 1 << 20  # component-by-point pairs evaluated at once
 _SHOWN = 0.9995  # probability of the part of a law that a picture has
 
 
 class Mixture:
-    """Base of finite mixtures of any law."""
+    """Base of finite mixtures of any law, made from the laws of the components.
+
+    A law gives its `cdf`, its components' `moments` and `logpdfs`, and a `bracket` of a quantile.
+    """
 
     weights: NDArray[np.float64]
     ends: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
@@ -36,14 +41,81 @@ class Mixture:
     """Name of the posterior variable that it is the law of."""
     if TYPE_CHECKING:
 
-        def mean(self) -> float:
-            """Expected value."""
-
-        def sd(self) -> float:
-            """Standard deviation."""
-
         def cdf(self, x: ArrayLike, /) -> Any:
             """Probability of at most x."""
+
+    def moments(self) -> tuple[Floats, Floats]:
+        """Mean and variance of each component."""
+        raise NotImplementedError
+
+    def logpdfs(self, x: Floats) -> Floats:
+        """Log density of each component at points of shape (..., 1)."""
+        raise NotImplementedError
+
+    def bracket(self, q: float) -> tuple[float, float]:
+        """Ends between which the quantile at q lies."""
+        raise NotImplementedError
+
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[dict[str, Floats], Floats]:
+        """Draw the variable independently, with the draws' log density and components'."""
+        raise NotImplementedError
+
+    def mean(self) -> float:
+        """Expected value."""
+        return float((self.weights * self.moments()[0]).sum())
+
+    def sd(self) -> float:
+        """Standard deviation: the mean of the variances plus the variance of the means."""
+        means, variances = self.moments()
+        return float(np.sqrt((self.weights * (variances + (means - self.mean()) ** 2)).sum()))
+
+    @overload
+    def pdf(self, x: float) -> float: ...
+    @overload
+    def pdf(self, x: ArrayLike) -> Floats: ...
+    def pdf(self, x: ArrayLike) -> Floats | float:
+        """Density at x, any shape; 0 where there is none."""
+        return averaged(self.weights, x, lambda points: np.exp(self.logpdfs(points)))
+
+    def log_density(self, x: Floats) -> Floats:
+        """Log density at points x, shape (points,), far out in the tails too."""
+        with np.errstate(divide="ignore"):
+            weights = np.log(self.weights)
+
+        def term(some: slice) -> Floats:
+            return np.asarray(weights + self.logpdfs(x[some, None]))
+
+        return log_sum(x.size, self.weights.size, term)
+
+    @overload
+    def quantile(self, q: float) -> float: ...
+    @overload
+    def quantile(self, q: ArrayLike) -> Floats: ...
+    def quantile(self, q: ArrayLike) -> Floats | float:
+        """Inverse of `cdf`, any shape.
+
+        Raises
+        ------
+        InvalidInput
+            If a value isn't strictly between 0 and 1.
+        """
+        probabilities = np.asarray(q, dtype=np.float64)
+        if not np.all((probabilities > 0) & (probabilities < 1)):
+            raise InvalidInput(f"q is {quoted(q)}; probabilities lie strictly between 0 and 1")
+        values = [self._quantile(float(x)) for x in probabilities.ravel()]
+        return np.array(values).reshape(probabilities.shape)[()]
+
+    def _quantile(self, q: float) -> float:
+        def excess(x: float) -> float:
+            return float(self.cdf(x)) - q
+
+        return float(optimize.brentq(excess, *self.bracket(q), xtol=1e-300, rtol=1e-14))
+
+    def sample(self, k: int, seed: int | np.random.Generator | None = None) -> Floats:
+        """Draw `k` times independently, shape (k,)."""
+        own = seed if isinstance(seed, np.random.Generator) else check_seed(seed)
+        k = check_at_least("k", k, 0)
+        return self.draw(k, np.random.default_rng(own))[0][self.variable]
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Equal-tailed credible interval.
@@ -55,9 +127,6 @@ class Mixture:
         """
         tail = (1 - check_level(level)) / 2
         return self._quantile(tail), self._quantile(1 - tail)
-
-    def _quantile(self, q: float) -> float:
-        raise NotImplementedError
 
     def plot(
         self,
@@ -141,29 +210,15 @@ class BetaMixture(Mixture):
     a: NDArray[np.float64]
     b: NDArray[np.float64]
 
-    def mean(self) -> float:
-        """Expected value."""
-        return float(self._average(self.a / (self.a + self.b)))
-
-    def sd(self) -> float:
-        """Standard deviation: the mean of the variances plus the variance of the means."""
+    def moments(self) -> tuple[Floats, Floats]:
+        """Mean and variance of each component."""
         total = self.a + self.b
         means = self.a / total
-        within = self._average(means * (self.b / total) / (total + 1))
-        between = self._average((means - self.mean()) ** 2)
-        return float(np.sqrt(within + between))
+        return means, means * (self.b / total) / (total + 1)
 
-    @overload
-    def pdf(self, p: float) -> float: ...
-    @overload
-    def pdf(self, p: ArrayLike) -> NDArray[np.float64]: ...
-    def pdf(self, p: ArrayLike) -> NDArray[np.float64] | float:
-        """Density at p, any shape; 0 outside [0, 1]."""
-
-        def density(points: NDArray[np.float64]) -> NDArray[np.float64]:
-            return np.exp(beta_logpdf(points, self.a, self.b))
-
-        return averaged(self.weights, p, density)
+    def logpdfs(self, x: Floats) -> Floats:
+        """Log density of each component at points of shape (..., 1)."""
+        return beta_logpdf(x, self.a, self.b)
 
     @overload
     def cdf(self, p: float) -> float: ...
@@ -217,12 +272,11 @@ class BetaMixture(Mixture):
             x = target if low < target < high else float(middle)
         return x
 
-    def sample(self, k: int, seed: int | np.random.Generator | None = None) -> NDArray[np.float64]:
-        """Draw `k` times independently, shape (k,)."""
-        own = seed if isinstance(seed, np.random.Generator) else check_seed(seed)
-        rng = np.random.default_rng(own)
-        component = self.sample_components(check_at_least("k", k, 0), rng)
-        return rng.beta(self.a[component], self.b[component])
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[dict[str, Floats], Floats]:
+        """Draw "p" independently, with the draws' log density and components'."""
+        i = self.sample_components(size, rng)
+        p = rng.beta(self.a[i], self.b[i])
+        return {"p": p}, np.log(self.weights[i]) + beta_logpdf(p, self.a[i], self.b[i])
 
     def _average(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Average over the last axis by weights, without BLAS, whose threads would cost more."""
@@ -248,18 +302,3 @@ def averaged(weights: NDArray[np.float64], x: ArrayLike, function: Function) -> 
         values = function(flat[start : start + step, None])
         averages[start : start + step] = (values * weights).sum(axis=-1)
     return averages.reshape(points.shape)[()]
-
-
-def quantiles(q: ArrayLike, quantile: Callable[[float], float]) -> NDArray[np.float64]:
-    """Quantiles at probabilities of any shape, one by one.
-
-    Raises
-    ------
-    InvalidInput
-        If a value isn't strictly between 0 and 1.
-    """
-    probabilities = np.asarray(q, dtype=np.float64)
-    if not np.all((probabilities > 0) & (probabilities < 1)):
-        raise InvalidInput(f"q is {quoted(q)}; probabilities lie strictly between 0 and 1")
-    values = [quantile(float(x)) for x in probabilities.ravel()]
-    return np.array(values).reshape(probabilities.shape)[()]

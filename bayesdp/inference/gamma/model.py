@@ -310,7 +310,7 @@ class GammaModel(Model):
 
     def _drawn(self, run: Run, mixtures: Sequence[GammaMixture]) -> Draws:
         scalar = releases_of(run.release)[0].by is None
-        drawn = exact.sample_mixtures(mixtures, scalar=scalar, **run.independent)
+        drawn = exact.sample(mixtures, scalar=scalar, **run.independent)
         return Draws(self._with_mean(drawn.posterior["rate"]), drawn.sample_stats, drawn.engine,
                      drawn.versions)  # fmt: skip
 

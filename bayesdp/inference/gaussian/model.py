@@ -254,13 +254,13 @@ class GaussianModel(Model):
         if run.engine == "exact":
             mixtures = [each.mixture for each in self._posteriors(run.release)]
             scalar = releases_of(run.release)[0].by is None
-            return exact.sample_mixtures(mixtures, scalar=scalar, **run.independent)
+            return exact.sample(mixtures, scalar=scalar, **run.independent)
         return super().sample(run)
 
     def naive(self, run: Run) -> Draws:
         """Draw from the `naive_posterior` of each group."""
         mixtures = self._naive_posteriors(run.release)
-        return exact.sample_mixtures(mixtures, scalar=run.release.by is None, **run.independent)
+        return exact.sample(mixtures, scalar=run.release.by is None, **run.independent)
 
     def about(self, run: Run, drawn: Draws) -> dict[str, str]:
         """The prior, and for public bounds "expected_share_outside_bounds"."""
