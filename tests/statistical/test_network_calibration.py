@@ -60,7 +60,7 @@ CORRECTED = Graphs(  # a degree-corrected block model
     np.repeat([1.0, 0.7], [3, 13]),
     corrected,
     200,
-    {"stan": 4, "pymc": 4},
+    {"stan": 20, "pymc": 10},
 )
 
 
