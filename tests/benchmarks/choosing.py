@@ -245,18 +245,20 @@ SD = 10.0
 NORMAL = bdp.GaussianModel(prior=(50.0, 50.0), sd=SD)
 
 
-def _mean_noise(kind: str) -> Callable[[Any, float], Ends]:
-    def answer(y: Any, epsilon: float) -> Ends:
-        given: dict[str, Any] = {"epsilon": epsilon, "sensitivity": 100 / N, **PUBLIC}
-        made: Any = (
-            M.LaplaceMechanism.calibrate(**given)
-            if kind == "laplace"
-            else M.GaussianMechanism.calibrate(delta=DELTA, **given)
-        )
-        release = bdp.publish(made, float(y.mean()), delta=_delta_of(kind))
-        return NORMAL.posterior(release).interval(0.95)
+def _noisy(kind: str, number: float, sensitivity: float, epsilon: float) -> bdp.Release:
+    given: dict[str, Any] = {"epsilon": epsilon, "sensitivity": sensitivity, **PUBLIC}
+    made: Any = (
+        M.LaplaceMechanism.calibrate(**given)
+        if kind == "laplace"
+        else M.GaussianMechanism.calibrate(delta=DELTA, **given)
+    )
+    return bdp.publish(made, number, delta=_delta_of(kind))
 
-    return answer
+
+def _mean_noise(kind: str) -> Callable[[Any, float], Ends]:
+    return lambda y, epsilon: NORMAL.posterior(
+        _noisy(kind, float(y.mean()), 100 / N, epsilon)
+    ).interval(0.95)
 
 
 def _normal_modips(copies: int) -> Callable[[Any, float], Ends]:
@@ -283,6 +285,29 @@ def _censored_mean(y: Any, epsilon: float) -> Ends:
     """An epsilon of half under add/remove-one."""
     made = S.CensoredBetaSynthesizer(epsilon=epsilon / 2, copies=5, bounds=(0.0, 100.0))
     return _combined(made.release(np.clip(y, 0.01, 99.99), size=N).to_frames())
+
+
+# A mean duration: exponential records of mean 20, those above 60 or 200 moved there.
+
+TIGHT, WIDE = 60.0, 200.0
+
+
+def _duration(release: bdp.Release, bounds: tuple[float, float] | None = None) -> Ends:
+    model = bdp.models.GammaModel(prior=(1.0, 20.0), bounds=bounds)
+    low, high = model.posterior(release).interval(0.95)
+    return 1 / high, 1 / low
+
+
+def _duration_noise(kind: str, most: float) -> Callable[[Any, float], Ends]:
+    return lambda x, epsilon: _duration(
+        _noisy(kind, float(np.minimum(x, most).sum()), most, epsilon), (0.0, most)
+    )
+
+
+def _duration_copies(x: Any, epsilon: float, copies: int) -> bdp.Release:
+    family = bdp.families.Gamma(bounds=(0.0, TIGHT))
+    made = bdp.ModipsSynthesizer(family, epsilon=epsilon, copies=copies, clip=True)
+    return made.release(x)
 
 
 # A median: gamma records in 20 public bins from 0 to 100.
@@ -502,6 +527,11 @@ QUESTIONS = {
         40.0,
         lambda y: (y.mean() - 1.96 * SD / math.sqrt(N), y.mean() + 1.96 * SD / math.sqrt(N)),
     ),
+    "duration": Question(
+        lambda rng: rng.exponential(20, N),
+        20.0,
+        lambda x: tuple((20 + x.sum()) / stats.gamma.ppf([0.975, 0.025], 1 + N)),
+    ),
     "median": Question(
         lambda rng: np.minimum(SKEWED.rvs(N, random_state=rng), 100),
         float(SKEWED.median()),
@@ -520,6 +550,8 @@ _NOISE_1 = "`DiscreteLaplaceMechanism` of the count; `BinomialModel`"
 _SYNTHETIC = "`BetaBinomialSynthesizer`; `BinomialModel`"
 _MODIPS = "`ModipsSynthesizer` with `families.Bernoulli`; `BinomialModel`"
 _NORMAL = "`ModipsSynthesizer` with `families.Gaussian`; `GaussianModel`"
+_NOISY_SUM = "`LaplaceMechanism` of the sum; `GammaModel`"
+_POSITIVE = "`ModipsSynthesizer` with `families.Gamma`; `GammaModel`"
 
 WAYS = (
     Way("proportion", "discrete_laplace", _NOISE_1, _noisy_count(1)),
@@ -638,6 +670,28 @@ WAYS = (
         "`CensoredBetaSynthesizer`; `combine`",
         _censored_mean,
         20,
+    ),
+    Way("duration", "laplace", _NOISY_SUM, _duration_noise("laplace", TIGHT)),
+    Way("duration", "laplace, bounds to 200", _NOISY_SUM, _duration_noise("laplace", WIDE)),
+    Way(
+        "duration",
+        "gaussian",
+        "`GaussianMechanism` of the sum; `GammaModel`",
+        _duration_noise("gaussian", TIGHT),
+        delta=True,
+    ),
+    Way("duration", "modips_sbs", _POSITIVE, lambda x, e: _duration(_duration_copies(x, e, 1))),
+    Way(
+        "duration",
+        "modips_sbs, 5 copies",
+        _POSITIVE,
+        lambda x, e: _duration(_duration_copies(x, e, 5)),
+    ),
+    Way(
+        "duration",
+        "modips_sbs, 5 copies combined",
+        "`ModipsSynthesizer`; `combine`",
+        lambda x, e: _combined(_duration_copies(x, e, 5).to_frames()),
     ),
     Way(
         "median",
@@ -811,6 +865,7 @@ TITLES = {
     "areas": "counts by area",
     "categories": "a table of categories",
     "mean": "a mean",
+    "duration": "a mean duration",
 }
 
 
