@@ -96,7 +96,7 @@ class MakerOfCopies(NoisyStatistic, Protocol):
 
     @property
     def clip(self) -> bool:
-        """Whether records beyond the family's bounds were moved to the nearest one."""
+        """True if records beyond the family's bounds were moved to the nearest one."""
 
     def check_statistic(self, statistic: Any) -> Any:
         """Return the statistic if it is a single one of the family's, else raise."""
