@@ -107,7 +107,7 @@ def exact_slope(
         no density. Under the law this has probability 0.
     """
     g, h = _pairs(g, h)
-    _check_varies(g, h)
+    _check_full(g, h)
     pairs = np.column_stack([g * g, g * h])
     return exact_sum(
         pairs, law=law, known_records=known_records, delta=delta, epsilon=epsilon, variable="moment"
@@ -157,7 +157,7 @@ def exact_line(
     """
     g, h = _pairs(g, h)
     one, other = _parts(first, second, len(g))
-    _check_varies(g - g[0], h - h[0])
+    _check_full(g - g[0], h - h[0])
     tables = [
         (np.column_stack([g[one], h[one]]), means_law),
         (np.column_stack([g[other] ** 2, g[other] * h[other]]), products_law),
@@ -240,7 +240,7 @@ def exact_regression(
     limits = check_each_positive("bounds", bounds)
     rows = _split(parts, d + check_flag("intercept", intercept), len(g))
     both = np.column_stack([g, h])
-    _check_full(both - both[0] if intercept else both)
+    _check_full(*(both - both[0] if intercept else both).T)
     tables: list[tuple[NDArray[np.float64], RecordLaw]] = []
     for i, own in enumerate(rows[-d:]):
         others = [k for k in range(d + 1) if k != i]
@@ -328,26 +328,18 @@ def _finite(given: dict[str, NDArray[Any]]) -> list[NDArray[np.float64]]:
     return [v.astype(np.float64) for v in given.values()]
 
 
-def _check_varies(g: NDArray[np.float64], h: NDArray[np.float64]) -> None:
-    """Raise InvalidInput where h is a multiple of g, which has probability 0 under a density."""
-    _check_full(np.column_stack([g, h]))
-
-
-def _check_full(columns: NDArray[np.float64]) -> None:
+def _check_full(*columns: NDArray[np.float64]) -> None:
     """Raise InvalidInput where columns depend on each other, of probability 0 under a density."""
-    lengths = np.linalg.norm(columns, axis=0)
-    if not lengths.all() or np.linalg.eigvalsh(_gram(columns / lengths))[0] <= 1e-14:
+    every = np.column_stack(columns)
+    lengths = np.linalg.norm(every, axis=0)
+    scaled = every / np.where(lengths > 0, lengths, 1.0)
+    if np.linalg.eigvalsh(scaled.T @ scaled)[0] <= 1e-14:  # also where a column is 0
         raise InvalidInput(
             "the regression is degenerate: a predictor doesn't vary or depends on others, or the "
             "outcome is a linear function of them without error. Such records have no density, "
             "and an exact release would show them; don't publish this refusal, as it is about the "
             "records"
         )
-
-
-def _gram(columns: NDArray[np.float64]) -> NDArray[np.float64]:
-    gram: NDArray[np.float64] = columns.T @ columns
-    return gram
 
 
 def _split(given: Any, count: int, n: int) -> list[NDArray[np.int64]]:
@@ -367,10 +359,17 @@ def _split(given: Any, count: int, n: int) -> list[NDArray[np.int64]]:
         if sum(sizes) > n:
             raise InvalidInput(f"parts has {sum(sizes)} records in all, of {n}; take fewer")
         return np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
-    rows = [_positions("parts", each, n) for each in listed]
+    return _disjoint("parts", [_positions("parts", each, n) for each in listed])
+
+
+def _disjoint(name: str, rows: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+    """Return the parts if no record is in two of them, else raise InvalidInput."""
     every = np.concatenate(rows)
-    if len(np.unique(every)) < len(every):
-        raise InvalidInput("parts overlap; a record in two of them would be released twice")
+    if twice := len(every) - len(np.unique(every)):
+        raise InvalidInput(
+            f"{name} overlap in {twice} rows; a record in two parts is released twice. Split the "
+            "records into disjoint parts"
+        )
     return rows
 
 
@@ -400,11 +399,5 @@ def _parts(
         if size >= n:
             raise InvalidInput(f"first is {size}, of {n} records; leave some for the second part")
         return _split((size, n - size), 2, n)
-    one = _positions("first", first, n)
-    other = _positions("second", [] if second is None else second, n)
-    if both := len(np.intersect1d(one, other)):
-        raise InvalidInput(
-            f"first and second overlap in {both} rows; a record in both parts is released twice. "
-            "Split the records into disjoint parts"
-        )
-    return [one, other]
+    given = {"first": first, "second": [] if second is None else second}
+    return _disjoint("first and second", [_positions(name, v, n) for name, v in given.items()])
