@@ -24,17 +24,20 @@ sum w^2 / sum w, which makes that Dirichlet(counts + pseudo-counts).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import fft, special
 
 from bayesdp.core.views import Floats, Integer
 from bayesdp.errors import InvalidInput
 
 _FINE = 64  # points of the grid to a scale of the noise
 _REACH = 0.4  # of what noise reaches at most: 40 scales of Laplace noise, 8 of Gaussian
+_SPREAD = 12.0  # standard deviations of a sum of noises, beyond the reach of one, that are kept
+_ROUNDING = 1e-13  # of the largest probability of a sum: less is the transform's rounding
 
 
 class Sums(NamedTuple):
@@ -86,6 +89,50 @@ def draw_sums(
     return found, np.clip(v[chosen] + apart[1], 0, _largest_rest(found, most))
 
 
+def law_of_sum(parts: Sequence[Integer], scale: float) -> Integer:
+    """Return the law of a sum of numbers, each of which has noisy copies, given all the copies.
+
+    Each number's law, normalised, is that of the number under a flat prior; the sum's is their
+    convolution, by a fast Fourier transform over the grid that `draw_sums` has for one number.
+    Where noise is further from a sum than the transform resolves, at 1e-13 of the mode, its
+    probability counts as 0. One number's law is returned as it is.
+
+    Parameters
+    ----------
+    parts : sequence of Integer
+        The laws of the noisy copies of each number.
+    scale : float
+        Scale of the noise on each, in steps.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    width = max(1, int(scale // _FINE))
+    ends = [part.reached((-math.inf, math.inf), _REACH) for part in parts]
+    furthest = max(high - low for low, high in ends) / 2
+    reach = math.ceil((furthest + _SPREAD * scale * math.sqrt(2 * len(parts))) / width)
+    points = np.arange(-reach, reach + 1, dtype=np.int64) * width
+    size = fft.next_fast_len(points.size, real=True)
+    centres = [int(low + high) // 2 for low, high in ends]
+    middle, together = sum(centres), np.ones(size // 2 + 1, dtype=complex)
+    for part, centre in zip(parts, centres, strict=True):
+        law: Floats = special.softmax(part.logp(points + centre))
+        together *= fft.rfft(np.roll(np.pad(law, (0, size - law.size)), -reach))
+    found = np.roll(fft.irfft(together, size), reach)[: points.size]
+    log_p = np.log(np.maximum(found, _ROUNDING * found.max()))
+    kept = np.flatnonzero(found > _ROUNDING * found.max())
+    first, last = (middle + int(points[kept[end]]) for end in (0, -1))
+
+    def logp(x: NDArray[np.int64]) -> Floats:
+        at = np.interp(x - middle, points, log_p)
+        return np.asarray(np.where((x >= first) & (x <= last), at, -np.inf))
+
+    def reached(within: tuple[float, float], _: float) -> tuple[int, int]:
+        low, high = (float(np.clip(end, *within)) for end in (first, last))
+        return math.ceil(low), math.floor(high)
+
+    return Integer(reached, logp)
+
+
 def draw_shares(sums: Sums, pseudo: Floats, rng: np.random.Generator) -> Floats:
     """Draw the population's shares given confidential sums; shape (..., k).
 
@@ -100,9 +147,22 @@ def draw_shares(sums: Sums, pseudo: Floats, rng: np.random.Generator) -> Floats:
     varies = (w > 0) & (q > 0)
     one = np.where(varies, q, 1.0) / np.where(varies, w, 1.0)  # the weight of a typical record
     drawn = np.where(varies, rng.standard_gamma(np.where(varies, w / one, 1.0)) * one, w)
-    all_w, all_q = w.sum(axis=-1, keepdims=True), q.sum(axis=-1, keepdims=True)
+    return with_prior(drawn, sums, pseudo, rng)
+
+
+def with_prior(totals: Floats, sums: Sums, pseudo: Floats, rng: np.random.Generator) -> Floats:
+    """Shares of drawn totals, with the prior's pseudo-records of the mean weight; (..., k).
+
+    Parameters
+    ----------
+    totals : ndarray, shape (..., k)
+        Draws of the population's totals, in largest weights.
+    sums, pseudo, rng
+        As for `draw_shares`.
+    """
+    all_w, all_q = (each.sum(axis=-1, keepdims=True) for each in sums)
     typical = np.where((all_w > 0) & (all_q > 0), all_q / np.where(all_w > 0, all_w, 1.0), 1.0)
-    drawn = drawn + rng.standard_gamma(np.broadcast_to(pseudo, w.shape)) * typical
+    drawn = totals + rng.standard_gamma(np.broadcast_to(pseudo, totals.shape)) * typical
     return np.asarray(drawn / drawn.sum(axis=-1, keepdims=True))
 
 

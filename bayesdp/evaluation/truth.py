@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.inference.counts.binomial import BinomialModel
+from bayesdp.inference.counts.clusters import read_clusters
 from bayesdp.inference.counts.hierarchical_binomial import HierarchicalBinomialModel
 from bayesdp.inference.counts.multinomial import MultinomialModel
 from bayesdp.inference.counts.poisson import PoissonModel
@@ -86,7 +87,8 @@ def _weighted(
 ) -> Numbers:
     totals, sizes = [], []
     for each, part in zip(_groups(data, by, release), release.parts, strict=True):
-        axes, name = part.mechanism.axes, part.mechanism.weights
+        name = part.mechanism.weights
+        axes = read_clusters(part.mechanism.axes, model.clusters, model.strata).axes
         if not {name, *(axis.name for axis in axes)} <= {*each.columns}:
             return {}
         weights, shape = each[name].to_numpy(dtype=float), shape_of(axes)

@@ -51,7 +51,8 @@ def verdict_on(drawn: Draws, noises: Iterable[Noise] = (), remedy: str = REMEDY)
     """
     conflict = warn_of_conflict(noises, 4)
     if drawn.engine in INDEPENDENT:
-        return conflict or INDEPENDENT[drawn.engine]
+        told = [*drawn.doubts, *([conflict] if conflict else [])]
+        return "; ".join(told) or INDEPENDENT[drawn.engine]
     if drawn.engine in APPROXIMATE:
         found = verdict_on_approximation(drawn, 4)
         return f"{found}; {conflict}" if conflict else found

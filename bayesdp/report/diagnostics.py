@@ -89,7 +89,8 @@ def computation_of(idata: Any, sampling: Sequence[Sampling], *, of: str = "group
         k = float(attribute(idata, "pareto_k"))
         doubts = problems_of_weights(k, float(attribute(idata, "importance_ess")))
     elif engine in INDEPENDENT:
-        doubts = []
+        verdict = attribute(idata, "verdict")
+        doubts = [] if verdict in INDEPENDENT.values() else [verdict]
     else:
         doubts = list(problems(sampling, divergences, of=of, nuts=engine in HAMILTONIAN))
     return Computation(

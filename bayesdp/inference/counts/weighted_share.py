@@ -2,11 +2,16 @@ r"""A population's shares and totals by category, from noisy weighted counts of 
 
 u_c, v_c: confidential sums of weights by category, and of weights less their squares,
 share | u, v ~ gamma variables with the design's mean and variance, over their sum,
-outputs | u, v: each sum plus noise.
+outputs | u, v: each sum plus noise;
+
+or, of a survey that was sampled by cluster,
+
+share | outputs ~ t law around their ratio, with the spread between clusters' noisy sums.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -14,26 +19,47 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from bayesdp.checks import as_float
-from bayesdp.core.views import Floats, View, view_of
+from bayesdp.core.views import Floats, Integer, View, view_of
 from bayesdp.core.weighted_views import WeightedSumsView
+from bayesdp.engines.cluster_shares import Spread
 from bayesdp.engines.draws import Draws
-from bayesdp.engines.weighted_sums import Sums, draw_shares, draw_sums, effective_size
+from bayesdp.engines.weighted_sums import (
+    Sums,
+    draw_shares,
+    draw_sums,
+    effective_size,
+    law_of_sum,
+    with_prior,
+)
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Option, Run
+from bayesdp.inference.counts.clusters import ByCluster, check_strata, read_clusters
 from bayesdp.inference.log_linear.design import cell_labels
 from bayesdp.inference.readers import instead
 from bayesdp.inference.several import Releases, only_one
 from bayesdp.inference.table.estimates import check_target
 from bayesdp.mechanisms.counts.cells import shape_of
 from bayesdp.release import Part, Release
+from bayesdp.warned import warn_about
 
 
 class Known(NamedTuple):
-    """Reading of one group's release: its view, its outputs, and the prior's pseudo-counts."""
+    """Reading of one group's release: its view, its outputs, its cells, and pseudo-counts."""
 
     view: WeightedSumsView
     outputs: Sequence[Any]
+    by: ByCluster
     pseudo: Floats
+
+    @property
+    def released(self) -> Floats:
+        """Noisy sums of u, then of v, over copies on average; shape (2, clusters, k)."""
+        return np.stack(np.split(np.mean(self.outputs, axis=0), 2))[:, self.by.cells]
+
+    @property
+    def error(self) -> float:
+        """Standard deviation, or more, of the noise in the sum of all weights, in steps."""
+        return self.view.scale * math.sqrt(2 * self.by.cells.size / len(self.outputs))
 
 
 SumsOf = Callable[[Known, int, np.random.Generator], Sums]
@@ -52,6 +78,12 @@ class WeightedShareModel(Model):
     prior : sequence of float, optional
         Pseudo-records of each category that are added to the sample, of the mean weight; positive.
         Default: 1 each.
+    clusters : str, optional
+        The released column of clusters (primary sampling units), whose categories are those that
+        were sampled, where a survey was sampled by cluster. Default: records were sampled
+        independently.
+    strata : mapping of label to sequence of labels, optional
+        The clusters of each stratum, two or more. Default: one stratum of all.
 
     Raises
     ------
@@ -75,9 +107,16 @@ class WeightedShareModel(Model):
     by an approximation, gamma variables with the mean and the variance that the design gives each
     category's total (`bayesdp.engines.weighted_sums`). These are exact where weights are equal, and
     then the posterior is Dirichlet; else they are good where no few records have most of the
-    weight. Records are taken for sampled independently, with replacement, within groups: where they
-    were sampled by cluster the intervals are too short, and where without replacement from a small
-    population too long. With target="data" there is no such step, and the engine is "exact".
+    weight. Records are taken for sampled independently, with replacement, within groups: where
+    without replacement from a small population, the intervals are too long. With target="data"
+    there is no such step, and the engine is "exact".
+
+    Where records were sampled by cluster, such intervals are too short. With `clusters`, shares
+    have a t law around the ratio of the noisy sums, with the spread of the ultimate clusters
+    (`bayesdp.engines.cluster_shares`). The noise is in that spread with the sampling, and isn't to
+    be added, so that the naive posterior is hardly another one, except with target="data". Groups
+    are then domains, which may be strata or not: "overall" has the sums of all, by cluster. Sums
+    of weights, for "total" and "effective_size" (of the weights alone), are those over clusters.
 
     The naive posterior takes the released sums for the confidential ones. In 600 samples each that
     were drawn in proportion to a size on which the answer depends, of shares of 66%, 25% and 9% and
@@ -112,6 +151,8 @@ class WeightedShareModel(Model):
     """
 
     prior: tuple[float, ...] | None = None
+    clusters: str | None = None
+    strata: Mapping[Any, Sequence[Any]] | None = None
 
     family: ClassVar[str] = "weighted_share"
     views: ClassVar[tuple[type[View], ...]] = (WeightedSumsView,)
@@ -129,6 +170,7 @@ class WeightedShareModel(Model):
     """Why it has no log evidence here."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "strata", check_strata(self.clusters, self.strata))
         if self.prior is None:
             return
         try:
@@ -149,7 +191,7 @@ class WeightedShareModel(Model):
         ------
         InvalidInput
             If there are several releases, one isn't of weighted counts, or the prior is of another
-            number of categories.
+            number of categories, or clusters or strata aren't those of the release.
         """
         found = [self._known(part) for part in only_one(release, "design").parts]
         if any(known.view.axes != found[0].view.axes for known in found):
@@ -167,14 +209,15 @@ class WeightedShareModel(Model):
                 f"the release's mechanism {quoted(part.mechanism.name)} doesn't release weighted "
                 f"counts, so WeightedShareModel has no law for it; {instead(part.mechanism)}"
             )
-        k = int(np.prod(shape_of(view.axes)))
+        by = read_clusters(view.axes, self.clusters, self.strata)
+        k = by.cells.shape[1]
         if self.prior is not None and len(self.prior) != k:
             raise InvalidInput(
                 f"prior has {len(self.prior)} numbers, and the release {k} categories; give one of "
                 "each"
             )
         pseudo = np.ones(k) if self.prior is None else np.array(self.prior)
-        return Known(view, part.outputs, pseudo)
+        return Known(view, part.outputs, by, pseudo)
 
     def sample(self, run: Run) -> Draws:
         """Draw the confidential sums given the outputs, and the shares given these."""
@@ -187,30 +230,41 @@ class WeightedShareModel(Model):
     def _drawn(self, run: Run, sums_of: SumsOf) -> Draws:
         import scipy
 
-        target, shape = str(run.options["target"]), (run.chains, run.draws)
-        seeds = np.random.SeedSequence(run.seed).spawn(len(run.read))
-        each = [
-            _variables(known, sums_of, target, shape, np.random.default_rng(seed))
-            for known, seed in zip(run.read, seeds, strict=True)
-        ]
-        found = {name: np.stack([one[name] for one in each], axis=2) for name in each[0]}
-        if run.release.by is None:
-            found = {name: values.squeeze(2) for name, values in found.items()}
+        target, shape, known = str(run.options["target"]), (run.chains, run.draws), run.read
+        *seeds, last = np.random.SeedSequence(run.seed).spawn(len(known) + 1)
+        rngs = [np.random.default_rng(seed) for seed in seeds]
+        sums = [sums_of(one, math.prod(shape), rng) for one, rng in zip(known, rngs, strict=True)]
+        overall: Floats | None = None
+        doubts: tuple[str, ...] = ()
+        if target == "data":
+            shares = [_shares_of(each) for each in sums]
+        elif self.clusters is not None:
+            (*shares, overall), doubts = _by_cluster(known, sums, np.random.default_rng(last))
         else:
-            added = found["total"].sum(axis=2)
-            found["overall"] = added / added.sum(axis=-1, keepdims=True)
+            parts = zip(sums, known, rngs, strict=True)
+            shares = [draw_shares(each, one.pseudo, rng) for each, one, rng in parts]
+        each = [_variables(*parts) for parts in zip(known, sums, shares, strict=True)]
+        found = {name: np.stack([one[name] for one in each], axis=1) for name in each[0]}
+        if run.release.by is None:
+            found = {name: values.squeeze(1) for name, values in found.items()}
+        else:
+            added = found["total"].sum(axis=1)
+            added = added / added.sum(axis=-1, keepdims=True)
+            found["overall"] = added if overall is None else overall
+        found = {name: values.reshape(*shape, *values.shape[1:]) for name, values in found.items()}
         engine = "exact" if target == "data" else self.engines[0]
         versions = {"numpy": np.__version__, "scipy": scipy.__version__}
-        return Draws(found, {"lp": np.zeros(shape)}, engine, versions)
+        return Draws(found, {"lp": np.zeros(shape)}, engine, versions, doubts)
 
     def about(self, run: Run, drawn: Draws) -> dict[str, str]:
-        """The prior, and what is inferred."""
-        return {**super().about(run, drawn), "target": str(run.options["target"])}
+        """The prior, what is inferred, and the column of clusters."""
+        sampled = {} if self.clusters is None else {"clusters": self.clusters}
+        return {**super().about(run, drawn), "target": str(run.options["target"]), **sampled}
 
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
         """Dimensions: categories, or cells of several columns; groups have the same ones."""
         group = [] if run.release.by is None else ["group"]
-        axes = run.read[0].view.axes
+        axes = run.read[0].by.axes
         names = cell_labels(axes, np.ones(shape_of(axes), dtype=bool))
         each = {
             "share": [*group, "category"],
@@ -222,36 +276,81 @@ class WeightedShareModel(Model):
         return {"dims": dims, "coords": {"category": names}}
 
 
-def _variables(
-    known: Known, sums_of: SumsOf, target: str, shape: tuple[int, int], rng: np.random.Generator
-) -> dict[str, Floats]:
-    """Draw one group's variables, by name, from so many chains and draws."""
-    sums = sums_of(known, shape[0] * shape[1], rng)
-    share = _shares_of(sums) if target == "data" else draw_shares(sums, known.pseudo, rng)
+def _variables(known: Known, sums: Sums, share: Floats) -> dict[str, Floats]:
+    """One group's variables, by name, from draws of its sums and shares."""
     largest = known.view.unit * known.view.steps
     total = share * sums.weights.sum(axis=-1, keepdims=True) * largest
-    made = {"share": share, "total": total, "effective_size": effective_size(sums)}
-    return {name: values.reshape(*shape, *values.shape[1:]) for name, values in made.items()}
+    return {"share": share, "total": total, "effective_size": effective_size(sums)}
 
 
 def _given_noise(known: Known, draws: int, rng: np.random.Generator) -> Sums:
-    """Draw all cells' confidential sums given their noisy copies; shape (draws, k) each."""
-    view = known.view
-    laws, k = view.sums(known.outputs), known.pseudo.size
+    """Draw all confidential sums by category given the noisy ones; shape (draws, k) each."""
+    view, cells = known.view, known.by.cells
+    laws, half = view.sums(known.outputs), cells.size
     most = np.inf if view.n is None else float(view.n * view.steps)
-    each = [draw_sums(laws[c], laws[k + c], view.scale, most, draws, rng) for c in range(k)]
+    scale = view.scale * math.sqrt(len(cells))
+
+    def law_of(places: Any) -> Integer:
+        return law_of_sum([laws[place] for place in places], view.scale)
+
+    each = [
+        draw_sums(law_of(places), law_of(places + half), scale, most, draws, rng)
+        for places in cells.T
+    ]
     u, v = (np.stack(values, axis=-1) for values in zip(*each, strict=True))
     return Sums(u / view.steps, (u - v) / view.steps)
 
 
 def _believed(known: Known, draws: int, rng: np.random.Generator) -> Sums:
     """The released sums, over copies on average, moved to what sums can be; shape (draws, k)."""
-    u, v = np.split(np.mean(known.outputs, axis=0), 2)
+    u, v = known.released.sum(axis=1)
     u = np.maximum(u, 0)
     v = np.clip(v, 0, u)
     shape = (draws, u.size)
     steps = known.view.steps
     return Sums(np.broadcast_to(u / steps, shape), np.broadcast_to((u - v) / steps, shape))
+
+
+def _by_cluster(
+    known: Sequence[Known], sums: Sequence[Sums], rng: np.random.Generator
+) -> tuple[list[Floats], tuple[str, ...]]:
+    """Draw each group's shares, and then those of all groups; shape (draws, k) each; and doubts.
+
+    Warns
+    -----
+    UserWarning
+        If clusters are too few, or noise too large, for intervals to be relied on.
+    """
+    totals, errors = [one.released[0] for one in known], [one.error for one in known]
+    whole = Sums(*(np.sum(values, axis=0) for values in zip(*sums, strict=True)))
+    groups = zip(
+        [*totals, np.sum(totals, axis=0)],
+        [*errors, float(np.linalg.norm(errors))],
+        [*sums, whole],
+        strict=True,
+    )
+    strata, pseudo, draws = known[0].by.strata, known[0].pseudo, len(whole.weights)
+    normal, quantile = rng.standard_normal((draws, len(totals[0]))), rng.random(draws)
+    shares = []
+    reasons: dict[str, None] = {}
+    for total, error, each in groups:
+        spread = Spread.between(total, strata, error)
+        share = spread.draw(normal, quantile)
+        reasons |= dict.fromkeys(spread.doubts(share))
+        weight = each.weights.sum(axis=-1, keepdims=True)
+        shares.append(with_prior(share * weight, each, pseudo, rng))
+    if not reasons:
+        return shares, ()
+    doubt = (
+        "the clusters tell little of the shares, whose intervals may be too low or too narrow: "
+        f"{'; '.join(reasons)}"
+    )
+    warn_about(
+        f"{doubt}. Release more or larger clusters, fewer categories or groups, or spend more",
+        "few-clusters",
+        stacklevel=5,
+    )
+    return shares, (doubt,)
 
 
 def _shares_of(sums: Sums) -> Floats:
