@@ -27,6 +27,8 @@ class WeightedSumsView(View):
         Steps in the largest weight.
     scale : float
         Scale of the noise on each sum, in steps.
+    laplace : bool
+        Whether noise is Laplace, or else Gaussian.
     n : int or None
         Number of records, where it is public.
     sums : callable
@@ -37,5 +39,6 @@ class WeightedSumsView(View):
     unit: float
     steps: int
     scale: float
+    laplace: bool
     n: int | None
     sums: Callable[[Sequence[Any]], list[Integer]]

@@ -66,7 +66,7 @@ def draw_sums(
     Raises
     ------
     InvalidInput
-        If the copies are beyond the reach of all sums that n weights have.
+        If the copies are beyond the reach of one another, or of all sums that n weights have.
     """
     width = max(1, int(scale // _FINE))
     least = rest.reached((0, most / 4), _REACH)[0]  # no sum v is larger
@@ -78,8 +78,9 @@ def draw_sums(
     log_p = np.where(place >= 0, total.logp(u) + below[np.maximum(place, 0)], -np.inf)
     if not np.isfinite(log_p).any():
         raise InvalidInput(
-            "the released sums are further than noise reaches from all that the public number of "
-            "records can have; the release isn't what its manifest says"
+            "the released sums are further than noise reaches from one another, or from all that "
+            "the public number of records can have; the release isn't what its manifest says, or "
+            "several aren't of the same records"
         )
     at = rng.choice(u.size, draws, p=special.softmax(log_p))
     ends = below[place[at]]
@@ -131,6 +132,18 @@ def law_of_sum(parts: Sequence[Integer], scale: float) -> Integer:
         return math.ceil(low), math.floor(high)
 
     return Integer(reached, logp)
+
+
+def law_given_all(laws: Sequence[Integer]) -> Integer:
+    """Return the law of a number given several releases of it, each with a law of its own."""
+    if len(laws) == 1:
+        return laws[0]
+
+    def reached(within: tuple[float, float], times: float) -> tuple[int, int]:
+        lows, highs = zip(*(law.reached(within, times) for law in laws), strict=True)
+        return min(lows), max(highs)
+
+    return Integer(reached, lambda x: np.asarray(sum(law.logp(x) for law in laws)))
 
 
 def draw_shares(sums: Sums, pseudo: Floats, rng: np.random.Generator) -> Floats:

@@ -89,11 +89,26 @@ def noise_from(
                 [scale for _, scale, _ in each_of], [len(each) for each, _, _ in each_of]
             )
             alone = sum(needed for _, _, needed in each_of)
-            weight = (1 / scales if laplace else 1 / scales**2).reshape(
-                -1, *[1] * (outputs.ndim - 1)
-            )
-            needed = _of_one_statistic(outputs, weight, laplace, low, high)
+            needed = noise_of_copies(outputs, scales, laplace, low, high).needed
             yield Noise(max(alone, needed), outputs.size)
+
+
+def noise_of_copies(
+    outputs: Floats, scales: Floats, laplace: bool, low: ArrayLike, high: ArrayLike
+) -> Noise:
+    """The least noise on copies of one statistic between two ends.
+
+    Parameters
+    ----------
+    outputs : ndarray, shape (copies, ...)
+    scales : ndarray, shape (copies,)
+    laplace : bool
+        Whether noise is Laplace, or else Gaussian.
+    low, high : array_like
+        Ends of a number, or of each number of a vector; infinite where there is none.
+    """
+    weight = (1 / scales if laplace else 1 / scales**2).reshape(-1, *[1] * (outputs.ndim - 1))
+    return Noise(_of_one_statistic(outputs, weight, laplace, low, high), outputs.size)
 
 
 def _each_alone(

@@ -139,6 +139,7 @@ def covered(survey: Survey, epsilon: float, replicates: int, by: str | None = No
         ],
     ],
 )  # fmt: skip
+@pytest.mark.filterwarnings("ignore:the clusters tell little")  # of few of many samples
 def test_intervals_of_shares_cover_them(survey, epsilon, by, fields, replicates):
     """And those that leave out that records of a cluster are alike don't."""
     found, length = covered(survey, epsilon, replicates, by, **fields)

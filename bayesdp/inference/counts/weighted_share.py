@@ -28,15 +28,17 @@ from bayesdp.engines.weighted_sums import (
     draw_shares,
     draw_sums,
     effective_size,
+    law_given_all,
     law_of_sum,
     with_prior,
 )
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Option, Run
+from bayesdp.inference.conflict import Noise, noise_of_copies
 from bayesdp.inference.counts.clusters import ByCluster, check_strata, read_clusters
 from bayesdp.inference.log_linear.design import cell_labels
 from bayesdp.inference.readers import instead
-from bayesdp.inference.several import Releases, only_one
+from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.inference.table.estimates import check_target
 from bayesdp.mechanisms.counts.cells import shape_of
 from bayesdp.release import Part, Release
@@ -44,22 +46,39 @@ from bayesdp.warned import warn_about
 
 
 class Known(NamedTuple):
-    """Reading of one group's release: its view, its outputs, its cells, and pseudo-counts."""
+    """Reading of one group's releases: their views and outputs, the cells, and pseudo-counts."""
 
-    view: WeightedSumsView
-    outputs: Sequence[Any]
+    released: Sequence[tuple[WeightedSumsView, Sequence[Any]]]
     by: ByCluster
+    n: int | None
     pseudo: Floats
 
     @property
-    def released(self) -> Floats:
-        """Noisy sums of u, then of v, over copies on average; shape (2, clusters, k)."""
-        return np.stack(np.split(np.mean(self.outputs, axis=0), 2))[:, self.by.cells]
+    def view(self) -> WeightedSumsView:
+        """The view of the first release; the others have its columns and unit."""
+        return self.released[0][0]
+
+    @property
+    def scale(self) -> float:
+        """Scale of the least noise on a sum over clusters, in steps."""
+        return min(view.scale for view, _ in self.released) * math.sqrt(len(self.by.cells))
+
+    @property
+    def precision(self) -> Floats:
+        """Each release's number of copies over the noise's squared scale; shape (releases,)."""
+        return np.array([len(outputs) / view.scale**2 for view, outputs in self.released])
+
+    @property
+    def sums(self) -> Floats:
+        """Noisy sums of u, then of v, on average; shape (2, clusters, k)."""
+        means = [np.mean(outputs, axis=0) for _, outputs in self.released]
+        mean = np.average(means, axis=0, weights=self.precision)
+        return np.stack(np.split(mean, 2))[:, self.by.cells]
 
     @property
     def error(self) -> float:
         """Standard deviation, or more, of the noise in the sum of all weights, in steps."""
-        return self.view.scale * math.sqrt(2 * self.by.cells.size / len(self.outputs))
+        return math.sqrt(2 * self.by.cells.size / self.precision.sum())
 
 
 SumsOf = Callable[[Known, int, np.random.Generator], Sums]
@@ -97,7 +116,8 @@ class WeightedShareModel(Model):
     (sum w)^2 / sum w^2; and where there are groups, which are taken for strata, "overall": the
     shares over all of them, whose totals are added up. The sum of a group's weights is taken for
     its population, without a sampling error of its own, as of weights that are calibrated to it;
-    where strata's populations are known, `bdp.evaluate.poststratify` takes them.
+    where strata's populations are known, `bdp.evaluate.poststratify` takes them. Several releases
+    of the same records and columns, in a list, are used as one: their laws multiply.
 
     ``fit(release, target="data")`` infers the confidential weighted shares themselves, for which
     noise alone matters, in place of the population's.
@@ -190,10 +210,11 @@ class WeightedShareModel(Model):
         Raises
         ------
         InvalidInput
-            If there are several releases, one isn't of weighted counts, or the prior is of another
-            number of categories, or clusters or strata aren't those of the release.
+            If a release isn't of weighted counts; several differ in their groups, columns, largest
+            weight, its steps or n; the prior is of another number of categories; or clusters or
+            strata aren't those of the release.
         """
-        found = [self._known(part) for part in only_one(release, "design").parts]
+        found = [self._known(parts) for parts in parts_of(release)]
         if any(known.view.axes != found[0].view.axes for known in found):
             raise InvalidInput("the release's groups have different categories; fit each by itself")
         return found
@@ -202,14 +223,28 @@ class WeightedShareModel(Model):
         """Read what `read` does."""
         return self.read(release)
 
-    def _known(self, part: Part) -> Known:
-        view = view_of(part.mechanism, WeightedSumsView)
-        if view is None:
-            raise InvalidInput(
-                f"the release's mechanism {quoted(part.mechanism.name)} doesn't release weighted "
-                f"counts, so WeightedShareModel has no law for it; {instead(part.mechanism)}"
-            )
-        by = read_clusters(view.axes, self.clusters, self.strata)
+    def noises(self, release: Releases, read: Any = None) -> list[Noise]:
+        """Compute the least noise on sums that aren't negative, and are one in all releases."""
+        found = []
+        for known in self.read(release) if read is None else read:
+            for laplace in (True, False):
+                each = [of for of in known.released if of[0].laplace is laplace]
+                if each:
+                    outputs = np.concatenate([np.array(z, dtype=np.float64) for _, z in each])
+                    scales = np.repeat([view.scale for view, _ in each], [len(z) for _, z in each])
+                    found.append(noise_of_copies(outputs, scales, laplace, 0.0, np.inf))
+        return found
+
+    def _known(self, parts: Sequence[Part]) -> Known:
+        views = [self._view(part) for part in parts]
+        first = views[0]
+        for view in views:
+            if (view.axes, view.unit, view.steps) != (first.axes, first.unit, first.steps):
+                raise InvalidInput(
+                    "the releases have different columns, categories, largest weights or steps of "
+                    "them; several at once must be of the same weighted counts"
+                )
+        by = read_clusters(first.axes, self.clusters, self.strata)
         k = by.cells.shape[1]
         if self.prior is not None and len(self.prior) != k:
             raise InvalidInput(
@@ -217,7 +252,17 @@ class WeightedShareModel(Model):
                 "each"
             )
         pseudo = np.ones(k) if self.prior is None else np.array(self.prior)
-        return Known(view, part.outputs, by, pseudo)
+        outputs = [part.outputs for part in parts]
+        return Known([*zip(views, outputs, strict=True)], by, agreed_size(parts, None), pseudo)
+
+    def _view(self, part: Part) -> WeightedSumsView:
+        view = view_of(part.mechanism, WeightedSumsView)
+        if view is None:
+            raise InvalidInput(
+                f"the release's mechanism {quoted(part.mechanism.name)} doesn't release weighted "
+                f"counts, so WeightedShareModel has no law for it; {instead(part.mechanism)}"
+            )
+        return view
 
     def sample(self, run: Run) -> Draws:
         """Draw the confidential sums given the outputs, and the shares given these."""
@@ -245,7 +290,7 @@ class WeightedShareModel(Model):
             shares = [draw_shares(each, one.pseudo, rng) for each, one, rng in parts]
         each = [_variables(*parts) for parts in zip(known, sums, shares, strict=True)]
         found = {name: np.stack([one[name] for one in each], axis=1) for name in each[0]}
-        if run.release.by is None:
+        if releases_of(run.release)[0].by is None:
             found = {name: values.squeeze(1) for name, values in found.items()}
         else:
             added = found["total"].sum(axis=1)
@@ -263,7 +308,7 @@ class WeightedShareModel(Model):
 
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
         """Dimensions: categories, or cells of several columns; groups have the same ones."""
-        group = [] if run.release.by is None else ["group"]
+        group = [] if releases_of(run.release)[0].by is None else ["group"]
         axes = run.read[0].by.axes
         names = cell_labels(axes, np.ones(shape_of(axes), dtype=bool))
         each = {
@@ -285,25 +330,25 @@ def _variables(known: Known, sums: Sums, share: Floats) -> dict[str, Floats]:
 
 def _given_noise(known: Known, draws: int, rng: np.random.Generator) -> Sums:
     """Draw all confidential sums by category given the noisy ones; shape (draws, k) each."""
-    view, cells = known.view, known.by.cells
-    laws, half = view.sums(known.outputs), cells.size
-    most = np.inf if view.n is None else float(view.n * view.steps)
-    scale = view.scale * math.sqrt(len(cells))
+    cells, steps = known.by.cells, known.view.steps
+    laws = [(view.scale, view.sums(outputs)) for view, outputs in known.released]
+    most = np.inf if known.n is None else float(known.n * steps)
 
     def law_of(places: Any) -> Integer:
-        return law_of_sum([laws[place] for place in places], view.scale)
+        sums = [law_of_sum([each[place] for place in places], scale) for scale, each in laws]
+        return law_given_all(sums)
 
     each = [
-        draw_sums(law_of(places), law_of(places + half), scale, most, draws, rng)
+        draw_sums(law_of(places), law_of(places + cells.size), known.scale, most, draws, rng)
         for places in cells.T
     ]
     u, v = (np.stack(values, axis=-1) for values in zip(*each, strict=True))
-    return Sums(u / view.steps, (u - v) / view.steps)
+    return Sums(u / steps, (u - v) / steps)
 
 
 def _believed(known: Known, draws: int, rng: np.random.Generator) -> Sums:
-    """The released sums, over copies on average, moved to what sums can be; shape (draws, k)."""
-    u, v = known.released.sum(axis=1)
+    """The released sums, on average, moved to what sums can be; shape (draws, k)."""
+    u, v = known.sums.sum(axis=1)
     u = np.maximum(u, 0)
     v = np.clip(v, 0, u)
     shape = (draws, u.size)
@@ -321,7 +366,7 @@ def _by_cluster(
     UserWarning
         If clusters are too few, or noise too large, for intervals to be relied on.
     """
-    totals, errors = [one.released[0] for one in known], [one.error for one in known]
+    totals, errors = [one.sums[0] for one in known], [one.error for one in known]
     whole = Sums(*(np.sum(values, axis=0) for values in zip(*sums, strict=True)))
     groups = zip(
         [*totals, np.sum(totals, axis=0)],

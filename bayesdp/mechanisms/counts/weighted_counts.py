@@ -271,9 +271,9 @@ class WeightedCountsMechanism(Mechanism):
     @property
     def views(self) -> tuple[WeightedSumsView, ...]:
         """View of noisy sums of weights, and of their squares."""
-        cell = self._noise.cell
-        sums = partial(integers, cell)
-        return (WeightedSumsView(self.axes, self.unit, self.steps, cell.scale, self.n, sums),)
+        cell, sums = self._noise.cell, partial(integers, self._noise.cell)
+        law = cell.scale, cell.noise.laplace, self.n, sums
+        return (WeightedSumsView(self.axes, self.unit, self.steps, *law),)
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Pairs of neighbouring statistics: a unit of the largest weights comes, or is replaced."""

@@ -186,6 +186,18 @@ def test_groups_are_domains_of_the_same_clusters():
     assert averaged.to_numpy() == pytest.approx(expected.to_numpy())
 
 
+def test_several_releases_are_weighed_by_their_noise():
+    """One with a tenth of the other's scale has 100 times its weight in clusters' totals."""
+    apart = [release_of(TOTALS + at, scale=scale) for at, scale in ((0.0, 0.1), (1.01, 1.0))]
+    found = Model(clusters="psu").fit(apart, draws=4000, seed=1).posterior["share"]
+    whole = release_of(TOTALS + 0.01, scale=0.1)
+    expected = Model(clusters="psu").fit(whole, draws=4000, seed=1).posterior["share"]
+    assert found.to_numpy() == pytest.approx(expected.to_numpy(), abs=0.02)
+    idata = Model(clusters="psu").fit(apart, draws=4000, seed=1, target="data")
+    mean = idata.posterior["total"].mean(("chain", "draw")).to_numpy() / 5
+    assert mean == pytest.approx(TOTALS.sum(0), abs=0.2)
+
+
 def test_the_data_have_the_noise_of_all_clusters_and_no_more():
     release = release_of(TOTALS, scale=1.0)
     view = made(scale=1.0).views[0]

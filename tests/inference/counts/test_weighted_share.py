@@ -133,6 +133,48 @@ def test_categories_of_several_columns_are_cells():
     assert labels == ["a, f", "a, m", "b, f", "b, m", "c, f", "c, m"]
 
 
+@pytest.mark.parametrize("target", ["population", "data"])
+def test_several_releases_are_as_one_of_several_copies(target):
+    mechanism = made(scale=3.0)
+    outputs = [tuple(2**20 * np.array(z)) for z in ((30, 20, 9, 20, 12, 3), (38, 25, 5, 24, 9, 4))]
+    apart = [bdp.Release.of(mechanism, [z]) for z in outputs]
+    both = bdp.Release.of(mechanism, outputs)
+    found, expected = (
+        Model().fit(release, draws=50, seed=1, target=target).posterior for release in (apart, both)
+    )
+    for name in ("share", "total", "effective_size"):
+        assert found[name].to_numpy() == pytest.approx(expected[name].to_numpy())
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_releases_of_other_records_are_noticed(noise):
+    mechanism = made(scale=3.0, noise=noise)
+    alike, other = (
+        bdp.Release.of(mechanism, [tuple(2**20 * np.array((z, 20, 9, z // 2, 12, 3)))])
+        for z in (30, 190)
+    )
+    idata = Model().fit([alike, alike], draws=50, seed=1)
+    assert idata.attrs["verdict"].startswith("independent")
+    with pytest.warns(UserWarning, match="noise hardly explains"):
+        Model().fit([alike, other], draws=50, seed=1)
+
+
+def test_a_release_with_less_noise_tells_more():
+    """A number's law given two releases is as computed on its lattice."""
+    outputs = {8.0: 30, 2.0: 12}
+    releases = [
+        bdp.Release.of(made(ONE, scale=scale, steps=4), [(4 * z, 4 * z)])
+        for scale, z in outputs.items()
+    ]
+    idata = Model().fit(releases, draws=10_000, seed=1, target="data")
+    u = np.arange(800) / 4
+    law = sum(-abs(u - z) / scale for scale, z in outputs.items())
+    p = special.softmax(law + np.logaddexp.accumulate(law))  # of the second sum, which is smaller
+    total = idata.posterior["total"].to_numpy().ravel() / 5
+    assert total.mean() == pytest.approx(p @ u, abs=0.05)
+    assert total.std() == pytest.approx(math.sqrt(p @ (u - p @ u) ** 2), rel=0.03)
+
+
 def test_the_naive_answer_believes_what_was_released():
     mechanism = made(scale=3.0)
     steps = 2**20
@@ -168,7 +210,16 @@ def different_axes() -> bdp.Release:
     ("model", "release", "message"),
     [
         (Model((1.0, 1.0)), lambda: exact_release((4, 4, 4, 0, 0, 0)), "prior has 2 numbers"),
-        (Model(), lambda: [exact_release((4, 4, 4, 0, 0, 0))] * 2, "one release at a time"),
+        (
+            Model(),
+            lambda: [exact_release((4, 4, 4, 0, 0, 0)), exact_release((4, 1), axes=ONE)],
+            "different columns, categories, largest weights",
+        ),
+        (
+            Model(),
+            lambda: [exact_release((4, 4, 4, 0, 0, 0), n=n) for n in (5, 6)],
+            "the releases say n = 5 and n = 6",
+        ),
         (Model(), different_axes, "different categories"),
         (
             Model(),
