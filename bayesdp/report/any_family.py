@@ -24,6 +24,8 @@ from bayesdp.report.inputs import (
 from bayesdp.report.promise import Promise, promise_of
 
 _MOST = 1000
+_INFERRED = {"target": "What is inferred", "clusters": "Clusters of the sample"}
+"""Attrs of a fit that say what it is about, and a report's words for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,8 @@ class Variable:
 class PosteriorSummary:
     """All numbers of a report on any family, named as in `bayesdp.report.summary.Summary`.
 
-    `parts` are the groups' labels, `mechanisms` their mechanisms' names.
+    `parts` are the groups' labels, `mechanisms` their mechanisms' names, and `inferred` is what the
+    fit says of its target and of how records were sampled.
     """
 
     family: str
@@ -67,6 +70,7 @@ class PosteriorSummary:
     copies: int
     level: float
     prior: str | None
+    inferred: tuple[tuple[str, str], ...]
     variables: tuple[Variable, ...]
     promise: Promise | None
     origin: str
@@ -133,7 +137,8 @@ def summarize_posterior(
         mechanisms=tuple(part.mechanism.name for part in release.parts),
         copies=release.copies,
         level=level,
-        prior=attrs.get("prior"),
+        prior=None if attrs.get("prior") == "null" else attrs.get("prior"),
+        inferred=tuple((words, attrs[name]) for name, words in _INFERRED.items() if name in attrs),
         variables=variables,
         promise=promise_of(release),
         origin=release.origin,

@@ -77,6 +77,24 @@ def test_a_distributional_promise_is_not_shown_as_differential_privacy(model, tm
     assert "differentially private release" not in seen
 
 
+@pytest.mark.parametrize("target", ["population", "data"])
+def test_a_survey_s_target_and_clusters_are_named(target, tmp_path):
+    """And an approximation isn't called exact, nor a prior that wasn't given null."""
+    axes = [{"name": "psu", "categories": (1, 2, 3, 4)}, {"name": "y", "categories": ("a", "b")}]
+    mechanism = bdp.mechanisms.WeightedCountsMechanism(axes, 40.0, 2.0**-10)
+    counts = np.array([9, 5, 8, 7, 4, 9, 6, 6, *[3] * 8]) * 2**20
+    release = bdp.Release.of(mechanism, [tuple(counts.tolist())])
+    model = bdp.models.WeightedShareModel(clusters="psu")
+    fitted = model.fit(release, draws=100, seed=1, target=target)
+    seen = words(write_report(fitted, release, tmp_path / "report").read_text(encoding="utf-8"))
+    assert f"What is inferred {target} Clusters of the sample psu" in seen
+    assert ("from the exact posterior" in seen) is (target == "data")
+    assert "null" not in seen
+    fitted.attrs["verdict"] = "the clusters tell little of the shares"
+    seen = words(render_posterior(summarize_posterior(fitted, release)))
+    assert "Do not use this posterior: the clusters tell little" in seen
+
+
 def test_labels_name_every_coordinate(release, idata):
     wide = idata.copy()
     both = wide.posterior["mu"].expand_dims({"time": ["then", "now"]}, axis=-1)
