@@ -14,6 +14,7 @@ from bayesdp.engines.latent_quantiles import sample_quantiles
 from tests.statistical.test_models_calibration import check
 
 pytestmark = pytest.mark.slow
+Model = bdp.models.QuantileModel
 PRIOR = (40.0, 15.0, 9.0, 0.5)
 
 
@@ -33,9 +34,36 @@ PRIOR = (40.0, 15.0, 9.0, 0.5)
     ],
 )
 def test_locations_and_scales(n, fields, replicates, draws):
-    rng, (m, s, c, d) = np.random.default_rng(1), PRIOR
     made = bdp.synthesizers.QuantileSynthesizer(bounds=(0, 80), bins=20, **fields)
-    model = bdp.models.QuantileModel(prior=PRIOR, n=n)
+    calibrated(made, Model(prior=PRIOR, n=n), n, replicates, draws)
+
+
+@pytest.mark.parametrize(
+    ("n", "fields", "replicates", "draws"),
+    [
+        (60, {"epsilon": 2.0, "delta": 0.01}, 40, 40),
+        *[
+            pytest.param(*each, 200, 150, marks=pytest.mark.calibrate)
+            for each in [
+                (60, {"epsilon": 4.0, "delta": 1e-3}),
+                (400, {"epsilon": 1.0}),
+                (400, {"epsilon": 4.0, "probabilities": (0.25, 0.5, 0.75)}),
+                (400, {"epsilon": 8.0, "bins": 400, "proposal": 1}),
+            ]
+        ],
+    ],
+)
+def test_what_is_refused_tells_as_much_as_it_does(n, fields, replicates, draws):
+    """Propose-test-release, where some tests are passed and some are not."""
+    fields = {"bounds": (0, 80), "bins": 80, "proposal": 2, **fields}
+    made, model = bdp.synthesizers.ProposeTestReleaseSynthesizer(**fields), Model(prior=PRIOR)
+    refused = calibrated(made, model, range(n, n + 1), replicates, draws) == -1
+    assert 0.05 < np.mean(refused) < 0.95
+
+
+def calibrated(made, model, n, replicates, draws):
+    """Check the truth's places, and return the outputs."""
+    rng, (m, s, c, d) = np.random.default_rng(1), PRIOR
     location, log_scale = rng.normal(m, s, replicates), rng.normal(np.log(c), d, replicates)
     sizes, known = rng.choice(n, replicates), []
     for i, (mu, h, size) in enumerate(zip(location, log_scale, sizes, strict=True)):
@@ -50,3 +78,4 @@ def test_locations_and_scales(n, fields, replicates, draws):
         ties = (drawn == truth).mean(axis=1) * rng.random(replicates)
         if len(n) > 1 or name != "n":
             check((drawn < truth).mean(axis=1) + ties)
+    return outputs

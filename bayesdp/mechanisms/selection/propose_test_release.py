@@ -2,7 +2,7 @@ r"""Propose-test-release: a quantile with noise that fits these data, or a refus
 
 Public edges cut the line into k cells, 0 to k - 1; the end cells also hold what is beyond the
 bounds. Q(x) is the cell of the r-th smallest of n records, r = ceil(q n). A record may move it by
-k - 1 cells, but of most data sets by far fewer. So the curator proposes a bound b on that move; the
+k - 1 cells, but of most data sets by far fewer. So the curator proposes b, the largest such move; the
 mechanism tests, privately, how many records keep the data from one where b is wrong; and it
 releases Q with noise that b suffices for, or refuses (Dwork and Lei 2009). Neighbours differ in one
 record that is replaced, so that n is public.
@@ -26,8 +26,8 @@ n - s) from v on, so that
     m >= n - min(i, s) - min(n + 1 - j, n - s) = j' - i' - 1,  i' = min(i, s), j' = max(j, s + 1),
 
 and i' and j' are among those of the minimum. (Nissim, Raskhodnikova and Smith 2007, section 3.1,
-have these windows.) The best i for a cell c = x_i is
-the largest, and the best j for it the smallest, so that with F(c) records in cells up to c
+have these windows.) The best i for a cell c = x_i is the largest, and the best j for it the
+smallest, so that with F(c) records in cells up to c
 
     D(x) = min over c = 0, ..., k - 2 - b of max(r, F(c + b) + 1) - min(r, F(c)) - 1.
 
@@ -54,12 +54,16 @@ One is (e, 0), the other (0, delta), never both at once: an output is (e, delta)
 independent copies a pair is in the same case in all, delta(epsilon) of c copies is at most the
 larger of that of c copies of a pure e and 1 - (1 - delta)^c.
 
-For m quantiles, each tested and released by itself, let those of the second case be s. Some copy
-of theirs passes with probability d_s = 1 - (1 - delta)^(s c), under both; else they are all refused
-under both, and what is left is the m - s others, independent of that and pure: at most d_s +
-(1 - d_s) delta_{m-s}(epsilon), delta_{m-s} of (m - s) c copies of a pure e. `profile` has the
-largest over s = 0, ..., m. In the second case a cell's probability given that it passes differs by
-exp((k - 1) e_2 / b) at most, so that there is a pure epsilon, too: m c max(e, (k - 1) e_2 / b).
+For m quantiles, each tested and released by itself, let s of them be in the second case. Which of
+their c copies pass has the same law under both, and some do with probability d_s = 1 -
+(1 - delta)^(s c). If none does, what is left is the m - s others, independent of that and pure. If
+some do, a cell of theirs has probabilities that differ by a factor exp((k - 1) e_2 / b) at most, as
+Q does by k - 1. The divergence is convex in the pair of laws, so that
+
+    delta(epsilon) <= max over s of  d_s delta*(epsilon) + (1 - d_s) delta_{m-s}(epsilon),
+
+delta_j of j c copies of a pure e, and delta* of m c copies of a pure max(e, (k - 1) e_2 / b). That
+is `profile`; with delta* <= 1 it has what was said of m = 1.
 
 A refusal is an output like another: it is in the law, says that D is probably small, and costs the
 same. The promise is for any b and T, chosen without the data. Proposing b after looking at the
@@ -140,7 +144,7 @@ class ProposeTestReleaseMechanism(Mechanism):
     edges : sequence of float
         The k + 1 edges of the cells, finite and increasing, four or more. Public. The first and
         the last cell also hold the records beyond the edges.
-    bound : int
+    proposal : int
         b, the most that a record is proposed to move a quantile, in cells: from 1 to k - 2.
         Chosen without the data.
     n : int
@@ -148,9 +152,9 @@ class ProposeTestReleaseMechanism(Mechanism):
     test_epsilon : float
         Cost of each quantile's test.
     noise_epsilon : float
-        Cost of each quantile's noise, of scale bound / noise_epsilon cells.
+        Cost of each quantile's noise, of scale proposal / noise_epsilon cells.
     threshold : int
-        The noisy number of records to a data set where the bound is wrong that passes the test, at
+        The noisy number of records to a data set where the proposal is wrong that passes the test, at
         least 1.
     probabilities : sequence of float
         Probability of each of the m quantiles, between 0 and 1, each once; decimals with at most
@@ -170,14 +174,14 @@ class ProposeTestReleaseMechanism(Mechanism):
     --------
     >>> import bayesdp as bdp
     >>> made = bdp.mechanisms.ProposeTestReleaseMechanism.calibrate(
-    ...     epsilon=2.0, delta=1e-6, edges=range(101), bound=2, n=1000
+    ...     epsilon=2.0, delta=1e-6, edges=range(101), proposal=2, n=1000
     ... )
     >>> made.threshold, made.guarantee(delta=1e-6).delta
     (14, 1e-06)
     """
 
     edges: tuple[float, ...] = declared(_check_edges)
-    bound: int = declared(check_at_least_one)
+    proposal: int = declared(check_at_least_one)
     n: int = declared(check_at_least_one)
     test_epsilon: float = declared(_check_cost)
     noise_epsilon: float = declared(_check_cost)
@@ -192,9 +196,9 @@ class ProposeTestReleaseMechanism(Mechanism):
 
     def __post_init__(self) -> None:
         super(ProposeTestReleaseMechanism, self).__post_init__()
-        if not self.bound <= self.k - 2:
+        if not self.proposal <= self.k - 2:
             raise InvalidInput(
-                f"bound is {self.bound} with {self.k} cells; it must be from 1 to {self.k - 2}, as "
+                f"proposal is {self.proposal} with {self.k} cells; it must be from 1 to {self.k - 2}, as "
                 f"no record moves a quantile by more than {self.k - 1} cells"
             )
         _ = self.test, self.noise  # whose own checks raise
@@ -218,7 +222,7 @@ class ProposeTestReleaseMechanism(Mechanism):
         test_share : float
             Share of epsilon that pays for the tests; the rest is for the noise.
         **parameters
-            `edges`, `bound`, `n` and `probabilities`.
+            `edges`, `proposal`, `n` and `probabilities`.
 
         Raises
         ------
@@ -270,7 +274,7 @@ class ProposeTestReleaseMechanism(Mechanism):
     @property
     def noise(self) -> DiscreteLaplaceMechanism:
         """Noise on a cell, which a record moves by the bound where the distance isn't 0."""
-        return _noise(self.noise_epsilon, self.bound, self.k - 1, self.n)
+        return _noise(self.noise_epsilon, self.proposal, self.k - 1, self.n)
 
     def passing_at(self, distance: int) -> float:
         """Probability that noise makes up for so many records, rounded up; from 1."""
@@ -297,8 +301,8 @@ class ProposeTestReleaseMechanism(Mechanism):
             Integers of shape (...).
         """
         up_to = counts.cumsum(axis=-1)
-        low = np.minimum(rank, up_to[..., : self.k - 1 - self.bound])
-        high = np.maximum(rank, up_to[..., self.bound : self.k - 1] + 1)
+        low = np.minimum(rank, up_to[..., : self.k - 1 - self.proposal])
+        high = np.maximum(rank, up_to[..., self.proposal : self.k - 1] + 1)
         return Read((up_to < rank).sum(axis=-1), (high - low - 1).min(axis=-1))
 
     # What is promised.
@@ -314,20 +318,18 @@ class ProposeTestReleaseMechanism(Mechanism):
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
         """An upper bound of the privacy profile, which the module's docstring proves."""
         self.relation(neighbours)
-        times, each = check_at_least_one("copies", copies), self._each
-        m, unstable = len(self.probabilities), math.log1p(-self.passing)
+        m, times, each = len(self.probabilities), check_at_least_one("copies", copies), self._each
+        unstable = math.log1p(-self.passing)
         furthest = up(Fraction(self.k - 1) / Fraction(self.noise.scale))
+        whole = pure_profile(max(each, furthest), m * times)
+        stable = [pure_profile(each, (m - s) * times) for s in range(m)]
 
         def divergence(at: float) -> float:
-            found = []
-            for s in range(m + 1):
-                some = -math.expm1(s * times * unstable)
-                others = (m - s) * times
-                rest = pure_profile(each, others).divergence(at) if others else 0.0
-                found.append(some + (1 - some) * rest)
-            return max(found)
+            most, rests = whole.divergence(at), [one.divergence(at) for one in stable]
+            some = [-math.expm1(s * times * unstable) for s in range(m + 1)]
+            return max(d * most + (1 - d) * rest for d, rest in zip(some, [*rests, 0], strict=True))
 
-        return Profile(divergence, repeated(max(each, furthest), m * times))
+        return Profile(divergence, whole.pure_epsilon)
 
     @property
     def _each(self) -> float:
@@ -402,7 +404,7 @@ class ProposeTestReleaseMechanism(Mechanism):
         A record moves the quantile from one end to the other; or by the bound, and the distance by
         1, from 0 or from just below the threshold.
         """
-        pairs, (b, end) = [], (self.bound, self.k - 1)
+        pairs, (b, end) = [], (self.proposal, self.k - 1)
         for rank in dict.fromkeys(self.ranks):
             moves = [({0: rank, end: self.n - rank}, end)]
             for near in sorted({0, min(self.threshold - 1, self.n - rank)}):

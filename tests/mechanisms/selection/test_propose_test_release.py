@@ -18,8 +18,8 @@ Mechanism = bdp.mechanisms.ProposeTestReleaseMechanism
 EPSILONS = (0.0, 0.1, 0.4, 0.8, 1.0, 1.2, 1.3, 2.0, 4.0, 9.0, 20.0)
 
 
-def made(k=6, bound=1, n=4, probabilities=(0.5,), test=0.7, noise=0.6, threshold=2):
-    return Mechanism(range(k + 1), bound, n, test, noise, threshold, probabilities)
+def made(k=6, proposal=1, n=4, probabilities=(0.5,), test=0.7, noise=0.6, threshold=2):
+    return Mechanism(range(k + 1), proposal, n, test, noise, threshold, probabilities)
 
 
 def all_data(n: int, k: int) -> list[tuple[int, ...]]:
@@ -86,7 +86,7 @@ def excess(mechanism, promised=None) -> float:
 
 
 CASES = [
-    *[{"threshold": t, "bound": b, "n": n} for t in (1, 3) for b in (1, 2, 4) for n in (1, 4)],
+    *[{"threshold": t, "proposal": b, "n": n} for t in (1, 3) for b in (1, 2, 4) for n in (1, 4)],
     {"probabilities": (0.2, 0.9), "n": 3, "k": 5},
     {"probabilities": (0.25, 0.5, 0.75), "n": 4, "k": 4},
     {"probabilities": (0.001,), "n": 5, "k": 4, "test": 2.0},
@@ -103,7 +103,7 @@ def test_the_promise_holds_for_all_small_data(fields):
 
 def test_the_promise_is_attained():
     """In both cases of the proof: a test at a pure epsilon, and a delta of those that pass."""
-    mechanism = made(k=300, bound=8, n=40, threshold=6)
+    mechanism = made(k=300, proposal=8, n=40, threshold=6)
     outputs, both = mechanism.outputs(), mechanism.test_epsilon + mechanism.noise_epsilon
     far, *near = [[mechanism.logp(outputs, x) for x in pair] for pair in mechanism.pairs()]
     assert max(np.abs(p - q).max() for p, q in near) == pytest.approx(both, rel=1e-12)
@@ -135,7 +135,7 @@ def distance_from_the_bound_doubled(patched):
     real = Mechanism.read
 
     def read(self, counts, rank):
-        wider = made(self.k, min(2 * self.bound, self.k - 2), self.n, self.probabilities)
+        wider = made(self.k, min(2 * self.proposal, self.k - 2), self.n, self.probabilities)
         return Read(real(self, counts, rank).cell, real(wider, counts, rank).distance)
 
     patched.setattr(Mechanism, "read", read)
@@ -145,7 +145,7 @@ def ties_forgotten(patched):
     """A window that lies to one side of the quantile alone."""
 
     def read(self, counts, rank):
-        low = np.minimum(rank, counts.cumsum(axis=-1)[..., : self.k - 1 - self.bound])
+        low = np.minimum(rank, counts.cumsum(axis=-1)[..., : self.k - 1 - self.proposal])
         found = real(self, counts, rank)
         return Read(found.cell, np.maximum(found.distance, (rank - low).min(axis=-1)))
 
@@ -165,7 +165,7 @@ def ties_forgotten(patched):
 )
 def test_the_enumeration_convicts(fault, fields, monkeypatch):
     """Of four faults, each against the promise without it."""
-    mechanism = made(**{"k": 6, "bound": 2, "n": 4, "threshold": 3, **fields})
+    mechanism = made(**{"k": 6, "proposal": 2, "n": 4, "threshold": 3, **fields})
     profile = mechanism.profile()
     honest = type("Honest", (), {"profile": lambda self: profile})()
     assert excess(mechanism, honest) <= 1e-12
@@ -182,7 +182,7 @@ def test_a_threshold_that_is_lowered_is_convicted():
 
 @pytest.mark.slow
 def test_an_audit_acquits_it_and_convicts_a_bound_that_is_halved(monkeypatch):
-    mechanism = made(k=20, bound=3, n=30, threshold=4, noise=2.0)
+    mechanism = made(k=20, proposal=3, n=30, threshold=4, noise=2.0)
     delta = 1.001 * mechanism.passing
     with bdp.reproducible(1):
         acquitted = bdp.audit(mechanism, trials=20_000, delta=delta)
@@ -210,7 +210,7 @@ def test_copies_of_a_quantile_are_all_in_one_case():
 def test_a_calibrated_promise_is_kept_by_the_smallest_threshold(probabilities, copies):
     asked = {"epsilon": 2.0, "delta": 1e-6, "copies": copies}
     mechanism = Mechanism.calibrate(
-        **asked, edges=range(101), bound=3, n=10_000, probabilities=probabilities
+        **asked, edges=range(101), proposal=3, n=10_000, probabilities=probabilities
     )
     found = mechanism.guarantee(copies=copies, delta=1e-6)
     assert 1.99 < found.epsilon <= 2.0
@@ -244,7 +244,7 @@ def test_many_data_sets_at_once():
 
 
 def test_a_stable_median_passes_and_one_that_is_not_is_refused():
-    mechanism = Mechanism.calibrate(epsilon=4.0, delta=1e-9, edges=range(11), bound=1, n=10**6)
+    mechanism = Mechanism.calibrate(epsilon=4.0, delta=1e-9, edges=range(11), proposal=1, n=10**6)
     stable, split = np.full(10, 10**5), np.zeros(10, dtype=int)
     split[[0, 9]] = 10**6 // 2
     with bdp.reproducible(1):
@@ -267,9 +267,9 @@ def test_cells_are_shown_by_their_edges():
         ({"test": 0}, "test_epsilon is 0"),
         ({"noise": -1}, "noise_epsilon is -1"),
         ({"threshold": 0}, "threshold is 0"),
-        ({"k": 2}, "bound is 1 with 2 cells"),
-        ({"bound": 5}, "it must be from 1 to 4"),
-        ({"bound": 0.5}, "bound is 0.5"),
+        ({"k": 2}, "proposal is 1 with 2 cells"),
+        ({"proposal": 5}, "it must be from 1 to 4"),
+        ({"proposal": 0.5}, "proposal is 0.5"),
         ({"n": 0}, "n is 0"),
         ({"probabilities": (1 / 3,)}, "three decimals"),
     ],
@@ -291,7 +291,7 @@ def test_bad_parameters_are_named(fields, message):
 def test_what_cannot_be_calibrated_is_refused(fields, message):
     with pytest.raises(InvalidInput, match=message):
         Mechanism.calibrate(
-            **{"epsilon": 1.0, "delta": 1e-6, "edges": range(9), "bound": 1, "n": 100, **fields}
+            **{"epsilon": 1.0, "delta": 1e-6, "edges": range(9), "proposal": 1, "n": 100, **fields}
         )
 
 
