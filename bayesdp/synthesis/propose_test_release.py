@@ -1,4 +1,4 @@
-"""Propose-test-release of a bounded column: the noisy cells where its quantiles lie, or refusals."""
+"""Propose-test-release of a bounded column: its quantiles' cells with noise, or refusals."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class ProposeTestReleaseSynthesizer(CellSynthesizer):
 
     It is proposed how far a record moves the median. A private test of how many records keep that
     from being wrong is passed or not; then the median's cell leaves with noise for such a move, or
-    nothing but that it is refused (`ProposeTestReleaseMechanism`). `bdp.models.QuantileModel` infers
-    the population's quantiles from either, with intervals that account for the test, the noise and
-    the sample.
+    nothing but that it is refused (`ProposeTestReleaseMechanism`). `bdp.models.QuantileModel`
+    infers the population's quantiles from either, with intervals that account for the test, the
+    noise and the sample.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ class ProposeTestReleaseSynthesizer(CellSynthesizer):
     It is passed where about log(1 / delta) / (test_share epsilon) records, as many times as there
     are quantiles and copies, are in any `proposal` neighbouring cells about the quantile; the noise
     is then proposal / ((1 - test_share) epsilon) cells wide. `QuantileSynthesizer` has no such
-    threshold and no delta, and its intervals are shorter wherever we looked
-    (`notebooks/mechanisms/choices.md`).
+    threshold and no delta, and its intervals are shorter wherever we looked: take this one where
+    noise that doesn't depend on the data, or a refusal, is what is wanted.
 
     Examples
     --------

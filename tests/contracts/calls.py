@@ -185,7 +185,13 @@ def _mechanisms(call: Any) -> None:
         epsilon=2.0, axes=cells, max_weight=40.0, most=3, copies=2,
     )  # fmt: skip
     call(
-        bdp.mechanisms.ProposeTestReleaseMechanism, (0.0, 1.0, 3.0, 4.0), 1, 9, 1.0, 0.5, 3,
+        bdp.mechanisms.ProposeTestReleaseMechanism,
+        (0.0, 1.0, 3.0, 4.0),
+        1,
+        9,
+        1.0,
+        0.5,
+        3,
         (0.25, 0.5),
     )
     call(bdp.mechanisms.QuantileMechanism, 2.0, (0.0, 1.0, 3.0), (0.25, 0.5), "replace_one", 9)

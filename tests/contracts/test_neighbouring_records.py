@@ -82,9 +82,7 @@ def quantiles(**options: Any) -> Callable[[Records], Any]:
 
 
 def tested(**options: Any) -> Callable[[Records], Any]:
-    made = bdp.synthesizers.ProposeTestReleaseSynthesizer(
-        2.0, (0, 4), 1, 4, delta=0.3, **options
-    )
+    made = bdp.synthesizers.ProposeTestReleaseSynthesizer(2.0, (0, 4), 1, 4, delta=0.3, **options)
     return lambda d: made.release([*d])
 
 

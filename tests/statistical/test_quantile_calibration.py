@@ -35,7 +35,9 @@ PRIOR = (40.0, 15.0, 9.0, 0.5)
 )
 def test_locations_and_scales(n, fields, replicates, draws):
     made = bdp.synthesizers.QuantileSynthesizer(bounds=(0, 80), bins=20, **fields)
-    calibrated(made, Model(prior=PRIOR, n=n), n, replicates, draws)
+    places, _ = calibrated(made, Model(prior=PRIOR, n=n), n, replicates, draws)
+    for each in places.values():
+        check(each)
 
 
 @pytest.mark.parametrize(
@@ -54,15 +56,24 @@ def test_locations_and_scales(n, fields, replicates, draws):
     ],
 )
 def test_what_is_refused_tells_as_much_as_it_does(n, fields, replicates, draws):
-    """Propose-test-release, where some tests are passed and some are not."""
+    """Propose-test-release, where some tests are passed and some are not.
+
+    Places are uniform given the outputs, too: among replicates where all is refused, and the rest.
+    A law without the test, or with a threshold twice as high, has p-values below 1e-6.
+    """
     fields = {"bounds": (0, 80), "bins": 80, "proposal": 2, **fields}
     made, model = bdp.synthesizers.ProposeTestReleaseSynthesizer(**fields), Model(prior=PRIOR)
-    refused = calibrated(made, model, range(n, n + 1), replicates, draws) == -1
+    places, outputs = calibrated(made, model, range(n, n + 1), replicates, draws)
+    refused = np.all(outputs == -1, axis=1)
     assert 0.05 < np.mean(refused) < 0.95
+    for each in places.values():
+        check(each)
+        check(each[refused])
+        check(each[~refused])
 
 
 def calibrated(made, model, n, replicates, draws):
-    """Check the truth's places, and return the outputs."""
+    """The truth's places among the draws, of each parameter, and the outputs."""
     rng, (m, s, c, d) = np.random.default_rng(1), PRIOR
     location, log_scale = rng.normal(m, s, replicates), rng.normal(np.log(c), d, replicates)
     sizes, known = rng.choice(n, replicates), []
@@ -73,9 +84,10 @@ def calibrated(made, model, n, replicates, draws):
     target = dataclasses.replace(known[0].target, law=lambda counts: logp(outputs, counts))
     kept = sample_quantiles(target, draws=draws, chains=replicates, warmup=30, seed=2)
     truths = {"location": location, "log_scale": log_scale, "n": sizes}
+    places = {}
     for name, values in truths.items():
         drawn, truth = kept[name], values[:, None]
         ties = (drawn == truth).mean(axis=1) * rng.random(replicates)
         if len(n) > 1 or name != "n":
-            check((drawn < truth).mean(axis=1) + ties)
-    return outputs
+            places[name] = (drawn < truth).mean(axis=1) + ties
+    return places, outputs

@@ -54,7 +54,7 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True)
 class QuantileModel(Model):
-    """Inference about a population's quantiles, from those of a sample that were released privately.
+    """Inference about a population's quantiles, from a sample's that were released privately.
 
     Parameters
     ----------

@@ -2,8 +2,8 @@ r"""Propose-test-release: a quantile with noise that fits these data, or a refus
 
 Public edges cut the line into k cells, 0 to k - 1; the end cells also hold what is beyond the
 bounds. Q(x) is the cell of the r-th smallest of n records, r = ceil(q n). A record may move it by
-k - 1 cells, but of most data sets by far fewer. So the curator proposes b, the largest such move; the
-mechanism tests, privately, how many records keep the data from one where b is wrong; and it
+k - 1 cells, but of most data sets by far fewer. So the curator proposes b, the largest such move;
+the mechanism tests, privately, how many records keep the data from one where b is wrong; and it
 releases Q with noise that b suffices for, or refuses (Dwork and Lei 2009). Neighbours differ in one
 record that is replaced, so that n is public.
 
@@ -25,9 +25,9 @@ n - s) from v on, so that
 
     m >= n - min(i, s) - min(n + 1 - j, n - s) = j' - i' - 1,  i' = min(i, s), j' = max(j, s + 1),
 
-and i' and j' are among those of the minimum. (Nissim, Raskhodnikova and Smith 2007, section 3.1,
-have these windows.) The best i for a cell c = x_i is the largest, and the best j for it the
-smallest, so that with F(c) records in cells up to c
+and i' and j' are among those of the minimum. (Nissim, Raskhodnikova and Smith 2007 have these
+windows.) The best i for a cell c = x_i is the largest, and the best j for it the smallest, so that
+with F(c) records in cells up to c
 
     D(x) = min over c = 0, ..., k - 2 - b of max(r, F(c + b) + 1) - min(r, F(c)) - 1.
 
@@ -86,12 +86,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import (
-    check_at_least_one,
-    check_delta,
-    check_one_statistic,
-    check_share,
-)
+from bayesdp.checks import check_at_least_one, check_delta, check_one_statistic, check_share
 from bayesdp.core.axis import check_edges
 from bayesdp.core.fields import declared
 from bayesdp.core.outputs import WholeNumbers
@@ -108,7 +103,7 @@ from bayesdp.mechanisms.selection.quantiles import (
     check_probabilities,
     shown_by_edges,
 )
-from bayesdp.privacy.composition import left, repeated, shared, total
+from bayesdp.privacy.composition import left, shared, total
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.neighbours import Neighbours, replace_one_alone
 from bayesdp.privacy.profile import Profile, pure_profile, round_up
@@ -154,8 +149,8 @@ class ProposeTestReleaseMechanism(Mechanism):
     noise_epsilon : float
         Cost of each quantile's noise, of scale proposal / noise_epsilon cells.
     threshold : int
-        The noisy number of records to a data set where the proposal is wrong that passes the test, at
-        least 1.
+        The noisy number of records to a data set where the proposal is wrong that passes the test,
+        at least 1.
     probabilities : sequence of float
         Probability of each of the m quantiles, between 0 and 1, each once; decimals with at most
         three digits. Default: the median.
@@ -191,15 +186,15 @@ class ProposeTestReleaseMechanism(Mechanism):
     name: ClassVar[str] = "propose_test_release"
     neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE
     source: ClassVar[str] = (
-        "bayesdp.mechanisms.selection.propose_test_release; Dwork and Lei (2009), section 3"
+        "bayesdp.mechanisms.selection.propose_test_release; Dwork and Lei (2009)"
     )
 
     def __post_init__(self) -> None:
         super(ProposeTestReleaseMechanism, self).__post_init__()
         if not self.proposal <= self.k - 2:
             raise InvalidInput(
-                f"proposal is {self.proposal} with {self.k} cells; it must be from 1 to {self.k - 2}, as "
-                f"no record moves a quantile by more than {self.k - 1} cells"
+                f"proposal is {self.proposal} with {self.k} cells; it must be from 1 to "
+                f"{self.k - 2}, as no record moves a quantile by more than {self.k - 1} cells"
             )
         _ = self.test, self.noise  # whose own checks raise
 
@@ -273,7 +268,7 @@ class ProposeTestReleaseMechanism(Mechanism):
 
     @property
     def noise(self) -> DiscreteLaplaceMechanism:
-        """Noise on a cell, which a record moves by the bound where the distance isn't 0."""
+        """Noise on a cell, which a record moves by the proposal, at most, where it is right."""
         return _noise(self.noise_epsilon, self.proposal, self.k - 1, self.n)
 
     def passing_at(self, distance: int) -> float:
@@ -282,7 +277,7 @@ class ProposeTestReleaseMechanism(Mechanism):
 
     @property
     def passing(self) -> float:
-        """Probability, rounded up, that a quantile passes which moves by more than the bound."""
+        """Probability, rounded up, that a quantile passes which a record moves too far."""
         return self.passing_at(self.threshold)
 
     def read(self, counts: Integers, rank: int) -> Read:
