@@ -158,7 +158,7 @@ def chosen_quantiles() -> bdp.Release:
     return bdp.Release.of_groups({"a": (made, [(2, 4)])})
 
 
-def tested_quantiles() -> bdp.Release:
+def proposed_quantiles() -> bdp.Release:
     made = bdp.mechanisms.ProposeTestReleaseMechanism(range(11), 1, 30, 1.0, 1.0, 4, (0.25, 0.5))
     return bdp.Release.of(made, [(2, -1)])
 
@@ -263,7 +263,7 @@ CASES = {
     ),
     "quantiles, tested": Case(
         bdp.models.QuantileModel("normal", (5.0, 2.0, 2.0, 0.5)),
-        tested_quantiles,
+        proposed_quantiles,
         ("quantile", "location", "scale"),
         (),
         "metropolis",

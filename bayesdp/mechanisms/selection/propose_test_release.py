@@ -121,7 +121,7 @@ def _check_edges(_: str, value: Any) -> tuple[float, ...]:
 
 
 class Read(NamedTuple):
-    """What a test and a release read of data, each an integer for each data set. Confidential."""
+    """Cell and distance that a test and a release read of data, integers. Confidential."""
 
     cell: Integers
     distance: Integers
