@@ -32,6 +32,9 @@ from .synthesis.perturbed_coefficients import (
 )
 from .synthesis.poisson_gamma import PoissonGammaSynthesizer as PoissonGammaSynthesizer
 from .synthesis.posterior import PosteriorSynthesizer as PosteriorSynthesizer
+from .synthesis.propose_test_release import (
+    ProposeTestReleaseSynthesizer as ProposeTestReleaseSynthesizer,
+)
 from .synthesis.pseudo_posterior import PseudoPosterior as PseudoPosterior
 from .synthesis.quantiles import QuantileSynthesizer as QuantileSynthesizer
 from .synthesis.select_family import select_family as select_family

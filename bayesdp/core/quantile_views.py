@@ -1,4 +1,4 @@
-"""View of mechanisms that choose, for each of some quantiles, the cell of a grid where it lies."""
+"""View of mechanisms that release, for each of some quantiles, a cell of a grid, or none."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from typing import Any
 
 from bayesdp.core.views import Floats, Integers, View
 
+REFUSED = -1
+"""What stands for a cell where a quantile isn't released."""
+
 
 @dataclass(frozen=True)
 class QuantilesView(View):
-    """Outputs that are one cell for each quantile, chosen given the counts of records by cell.
+    """Outputs that are one cell for each quantile, drawn given the counts of records by cell.
+
+    A cell is `REFUSED` where the mechanism may refuse, and has.
 
     Attributes
     ----------

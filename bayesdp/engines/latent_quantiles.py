@@ -42,7 +42,7 @@ _GRID, _ZOOMS, _DEEP = 121, 6, 18.0  # of a naive posterior: points, and how far
 
 @dataclass(frozen=True)
 class QuantilePosterior:
-    """Posterior of a population given cells that were chosen by the ranks of its records.
+    """Posterior of a population given cells that were released by the ranks of its records.
 
     Attributes
     ----------
@@ -299,7 +299,8 @@ def sample_naive(
     Parameters
     ----------
     values : ndarray
-        Different values on the scale where records are normal, in increasing order.
+        Different values on the scale where records are normal, in increasing order. Where there are
+        none, draws are from the prior.
     probabilities : ndarray
         Their probabilities as quantiles, which increase.
     n : float
@@ -311,6 +312,9 @@ def sample_naive(
     seed : int, SeedSequence or None
     """
     rng = np.random.default_rng(seed)
+    if not values.size:
+        location, log_scale = target.from_prior(shape, rng)
+        return location, log_scale, target.log_prior(location, log_scale)
     between = n * np.diff(probabilities, prepend=0, append=1)
     pivot = values[np.abs(probabilities - 0.5).argmin()]
     _, _, c, d = target.prior

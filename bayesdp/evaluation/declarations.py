@@ -31,6 +31,7 @@ SYNTHESIZERS = Registry(
         "perturbed_histogram": "histogram:PerturbedHistogramSynthesizer",
         "poisson_gamma": "poisson_gamma:PoissonGammaSynthesizer",
         "posterior": "posterior:PosteriorSynthesizer",
+        "propose_test_release": "propose_test_release:ProposeTestReleaseSynthesizer",
         "quantile": "quantiles:QuantileSynthesizer",
         "sequential_modips": "sequential_modips:SequentialModipsSynthesizer",
         "subsample_aggregate": "subsample_aggregate:SubsampleAggregateSynthesizer",

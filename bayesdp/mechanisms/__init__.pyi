@@ -42,4 +42,7 @@ from .regression.perturbed_coefficients import (
 )
 from .selection.exponential import ExponentialMechanism as ExponentialMechanism
 from .selection.permute_and_flip import PermuteAndFlipMechanism as PermuteAndFlipMechanism
+from .selection.propose_test_release import (
+    ProposeTestReleaseMechanism as ProposeTestReleaseMechanism,
+)
 from .selection.quantiles import QuantileMechanism as QuantileMechanism

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,37 @@ class CountsByCell(NamedTuple):
         return int(self.counts.sum())
 
 
+class CellSynthesizer(RecordSynthesizer):
+    """Base of synthesizers that read a bounded column by its numbers of records by cell."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def bounds(self) -> tuple[float, float]: ...
+        @property
+        def bins(self) -> Any: ...
+
+    @property
+    def axis(self) -> Axis:
+        """The cells."""
+        return make_axes(["value"], self.bounds, {}, self.bins, 2)[0]
+
+    def tally(self, records: Any) -> CountsByCell:
+        """Count records by cell, those beyond the bounds in the cell at that end."""
+        (column,) = columns_of(records, "value", self.bounds, {}).values()
+        return CountsByCell(counted([self.axis], [column], clamp=True))
+
+    def add(self, one: CountsByCell, other: CountsByCell) -> CountsByCell:
+        """Add the counts of two disjoint sets of records."""
+        return CountsByCell(one.counts + other.counts)
+
+    def statistic(self, tally: CountsByCell) -> NDArray[np.int64]:
+        """The counts of all cells."""
+        return tally.counts
+
+
 @dataclass(frozen=True, eq=False)
-class QuantileSynthesizer(RecordSynthesizer):
+class QuantileSynthesizer(CellSynthesizer):
     """Release a bounded column's quartiles or other quantiles, each as a cell of a public grid.
 
     A cell is chosen by the distance, in records, of its ranks from the quantile's
@@ -111,27 +140,9 @@ class QuantileSynthesizer(RecordSynthesizer):
         self.mechanism(1 if self.public_n else None, self.epsilon)  # whose own checks raise
 
     @property
-    def axis(self) -> Axis:
-        """The cells."""
-        return make_axes(["value"], self.bounds, {}, self.bins, 2)[0]
-
-    @property
     def public_n(self) -> bool:
         """True if the number of records is public: under replace-one."""
         return check_neighbours(self.neighbours) is Neighbours.REPLACE_ONE
-
-    def tally(self, records: Any) -> CountsByCell:
-        """Count records by cell, those beyond the bounds in the cell at that end."""
-        (column,) = columns_of(records, "value", self.bounds, {}).values()
-        return CountsByCell(counted([self.axis], [column], clamp=True))
-
-    def add(self, one: CountsByCell, other: CountsByCell) -> CountsByCell:
-        """Add the counts of two disjoint sets of records."""
-        return CountsByCell(one.counts + other.counts)
-
-    def statistic(self, tally: CountsByCell) -> NDArray[np.int64]:
-        """The counts of all cells."""
-        return tally.counts
 
     def mechanism(self, known: int | None, epsilon: Any) -> QuantileMechanism:
         """The mechanism of a group of `known` records, or of a confidential number."""

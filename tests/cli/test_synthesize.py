@@ -143,6 +143,12 @@ CASES: dict[str, tuple[str, Callable[[], bdp.Release]]] = {
             PEOPLE["area"]
         ),
     ),
+    "propose_test_release": (
+        f"{TABLE} --column age --bounds 18,90 --proposal 8 --bins 24 --epsilon 9 --delta 0.2",
+        lambda: S.ProposeTestReleaseSynthesizer(9.0, (18, 90), 8, 24, delta=0.2).release(
+            PEOPLE["age"]
+        ),
+    ),
     "quantile": (
         f"{TABLE} --column age --bounds 18,90 --bins 24 --epsilon 2",
         lambda: S.QuantileSynthesizer(2.0, (18, 90), 24).release(PEOPLE["age"]),

@@ -184,6 +184,16 @@ def _mechanisms(call: Any) -> None:
         bdp.mechanisms.WeightedCountsMechanism.calibrate,
         epsilon=2.0, axes=cells, max_weight=40.0, most=3, copies=2,
     )  # fmt: skip
+    call(
+        bdp.mechanisms.ProposeTestReleaseMechanism,
+        (0.0, 1.0, 3.0, 4.0),
+        1,
+        9,
+        1.0,
+        0.5,
+        3,
+        (0.25, 0.5),
+    )
     call(bdp.mechanisms.QuantileMechanism, 2.0, (0.0, 1.0, 3.0), (0.25, 0.5), "replace_one", 9)
     call(bdp.mechanisms.PerturbedHistogramMechanism.calibrate, epsilon=2.0, cells=3, copies=3)
     call(
@@ -282,6 +292,9 @@ def _synthesizers(call: Any) -> None:
         bdp.synthesizers.WeightedCountsSynthesizer, {"y": ["a", "b"]}, 40.0, 2.0, copies=3,
         unit={"person": "home", "most": 3},
     )  # fmt: skip
+    call(
+        bdp.synthesizers.ProposeTestReleaseSynthesizer, 9.0, (0, 9), 1, 3, (0.25, 0.5), 0.1, 0.6, 3
+    )
     call(bdp.synthesizers.QuantileSynthesizer, 2.0, (0, 9), 3, (0.25, 0.5), 3)
     call(bdp.synthesizers.SubsampleAggregateSynthesizer, "mean", (0, 9), 2.0, 3, 5, (0.5,), 3)
     call(made.release, ONES)

@@ -158,6 +158,11 @@ def chosen_quantiles() -> bdp.Release:
     return bdp.Release.of_groups({"a": (made, [(2, 4)])})
 
 
+def proposed_quantiles() -> bdp.Release:
+    made = bdp.mechanisms.ProposeTestReleaseMechanism(range(11), 1, 30, 1.0, 1.0, 4, (0.25, 0.5))
+    return bdp.Release.of(made, [(2, -1)])
+
+
 def weighted_counts() -> bdp.Release:
     made = bdp.mechanisms.WeightedCountsMechanism(
         (Axis("work", categories=("yes", "no")),), 40.0, 0.5, n=200
@@ -250,6 +255,16 @@ CASES = {
         bdp.models.QuantileModel("lognormal", (1.0, 1.0, 0.5, 0.5), range(20, 40)),
         chosen_quantiles,
         ("quantile", "location", "scale", "n"),
+        (),
+        "metropolis",
+        "all counts at once",
+        {"quantile": ("probability",)},
+        no_evidence="summed over all samples",
+    ),
+    "quantiles, tested": Case(
+        bdp.models.QuantileModel("normal", (5.0, 2.0, 2.0, 0.5)),
+        proposed_quantiles,
+        ("quantile", "location", "scale"),
         (),
         "metropolis",
         "all counts at once",

@@ -114,6 +114,10 @@ CASES: dict[str, tuple[Callable[[], Any], tuple[Any, ...], dict[str, Any]]] = {
         lambda: S.PoissonGammaSynthesizer(2.0, EVENTS | {"m": {"a": 2.0, "b": 1.5}}), (EVENTS,), {}
     ),
     "PosteriorSynthesizer": (posterior, (), {}),
+    "ProposeTestReleaseSynthesizer": (
+        lambda: S.ProposeTestReleaseSynthesizer(9.0, (0, 1), 1, 5, delta=0.2),
+        (PEOPLE["x"],), {"by": GROUPS},
+    ),
     "QuantileSynthesizer": (
         lambda: S.QuantileSynthesizer(2.0, (0, 1), 5, groups=[*sorted(set(GROUPS))]),
         (PEOPLE["x"],), {"by": GROUPS},

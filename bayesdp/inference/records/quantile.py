@@ -1,8 +1,9 @@
-r"""A population's quantiles, from cells that were chosen privately by the ranks of its records.
+r"""A population's quantiles, from cells that were released privately by the ranks of its records.
 
     location ~ N(m, s^2),  log scale ~ N(log c, d^2),  x_i ~ N(location, scale^2), or log x_i does,
 
-and a cell of the grid is chosen for each released quantile, given the numbers of records by cell.
+and a cell of the grid is released for each quantile, or refused, given the numbers of records by
+cell.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from bayesdp.checks import (
     is_number,
     keep,
 )
-from bayesdp.core.quantile_views import QuantilesView
+from bayesdp.core.quantile_views import REFUSED, QuantilesView
 from bayesdp.core.views import View, view_of
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.latent_quantiles import QuantilePosterior, sample_naive, sample_quantiles
@@ -53,7 +54,7 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True)
 class QuantileModel(Model):
-    """Inference about a population's quantiles, from those of a sample that were chosen privately.
+    """Inference about a population's quantiles, from a sample's that were released privately.
 
     Parameters
     ----------
@@ -79,14 +80,15 @@ class QuantileModel(Model):
     -----
     The posterior variables are "quantile", in the records' unit, with the dimension "probability";
     "location" and "scale", of the records or their logarithms; and "n" where it has a prior. The
-    model reads one release of `bayesdp.mechanisms.QuantileMechanism`, each group by itself. Its one
-    engine, "metropolis", runs chains over the parameters and the confidential records; the
-    posterior is exact but for their length.
+    model reads one release of `bayesdp.mechanisms.QuantileMechanism` or
+    `bayesdp.mechanisms.ProposeTestReleaseMechanism`, each group by itself, and learns from what the
+    latter refuses, too. Its one engine, "metropolis", runs chains over the parameters and the
+    confidential records; the posterior is exact but for their length.
 
     A single quantile says where the population is, and next to nothing of its scale, which the
     prior then supplies, and with it how far a sample's quantile is from the population's. So
     release several. The naive posterior takes the middles of the released cells for the sample's
-    quantiles.
+    quantiles, and is the prior where all were refused.
 
     In 100 samples each of N(40.3, 9^2), with quartiles released on 100 cells from 0 to 100 under
     add/remove-one and n known, 95% intervals of the population's median covered it, and were long:
@@ -160,7 +162,7 @@ class QuantileModel(Model):
         Raises
         ------
         InvalidInput
-            If there are several releases, one isn't of chosen quantiles, or n is given by both or
+            If there are several releases, one isn't of private quantiles, or n is given by both or
             neither of release and model.
         """
         return [self._known(part) for part in only_one(release, "metropolis").parts]
@@ -237,7 +239,7 @@ class QuantileModel(Model):
         view = view_of(part.mechanism, QuantilesView)
         if view is None:
             raise InvalidInput(
-                f"the release's mechanism {quoted(part.mechanism.name)} doesn't choose quantiles, "
+                f"the release's mechanism {quoted(part.mechanism.name)} doesn't release quantiles, "
                 f"so QuantileModel has no law for it; {instead(part.mechanism)}"
             )
         check_said_once(self.n, view.n)
@@ -265,15 +267,18 @@ class QuantileModel(Model):
     def _believed(self, known: Known) -> tuple[Floats, Floats, float]:
         """The released quantiles as if they were the sample's, in order, and the number of records.
 
-        They are the middles of the cells, averaged over copies; where several quantiles have the
-        same, so are their probabilities.
+        They are the middles of the cells, averaged over copies that weren't refused; where several
+        quantiles have the same, so are their probabilities. None where all were refused.
         """
-        edges = np.array(known.view.edges)
-        middles = ((edges[:-1] + edges[1:]) / 2)[known.outputs].mean(axis=0)
+        edges, told = np.array(known.view.edges), np.any(known.outputs != REFUSED, axis=0)
+        cells = np.ma.masked_equal(known.outputs[:, told], REFUSED)
+        middles = np.ma.array(((edges[:-1] + edges[1:]) / 2)[cells.filled(0)], mask=cells.mask)
+        found = np.asarray(middles.mean(axis=0))
         least = np.finfo(float).tiny if self.population == "lognormal" else -math.inf
-        values, place = np.unique(self._scaled(np.maximum(middles, least)), return_inverse=True)
+        values, place = np.unique(self._scaled(np.maximum(found, least)), return_inverse=True)
         # In order: a released quartile may be above the median.
-        probabilities = np.sort(known.view.probabilities)[np.argsort(np.argsort(middles))]
+        in_order = np.sort(np.array(known.view.probabilities)[told])
+        probabilities = in_order[np.argsort(np.argsort(found))]
         times = np.bincount(place)
         return values, np.bincount(place, probabilities) / times, _mean_size(known.target)
 

@@ -154,7 +154,7 @@ class QuantileMechanism(Mechanism):
     @property
     def fractions(self) -> tuple[Fraction, ...]:
         """Probability of each quantile, as the decimal that it stands for."""
-        return tuple(map(_decimal, self.probabilities))
+        return tuple(map(as_decimal, self.probabilities))
 
     def _ways(self) -> list[Selection]:
         """The choice of a cell for each quantile."""
@@ -190,19 +190,7 @@ class QuantileMechanism(Mechanism):
 
     def check_statistics(self, statistic: Any) -> Integers:
         """Return counts by cell, shape (..., k), as integers, or raise InvalidInput."""
-        counts = np.asarray(statistic)
-        if counts.dtype.kind not in "iu" or counts.ndim == 0 or counts.shape[-1] != self.k:
-            raise InvalidInput(
-                f"the statistic has type {counts.dtype} and shape {counts.shape}; it must hold the "
-                f"number of records in each of the {self.k} cells, integers, along its last axis"
-            )
-        if np.any(counts < 0) or np.any(counts > _MOST) or np.any(counts.sum(axis=-1) > _MOST):
-            raise InvalidInput(
-                f"the statistic has counts below 0, or more than {_MOST:,} records in all"
-            )
-        if self.n is not None and np.any(counts.sum(axis=-1) != self.n):
-            raise InvalidInput(f"the statistic's counts don't add up to n = {self.n} records")
-        return counts.astype(np.int64)
+        return check_counts(statistic, self.k, self.n)
 
     def draw(self, statistic: Integers, copies: int) -> Integers:
         """Choose cells exactly; returns positions in 0..k-1, shape (copies, ..., m)."""
@@ -236,10 +224,7 @@ class QuantileMechanism(Mechanism):
         return Several(cell, len(self.probabilities), "quantile", "quantiles", shown=self._by_edges)
 
     def _by_edges(self, output: Any) -> NDArray[Any]:
-        """Cells by their edges: a structured array of probability, from and to, shape (m,)."""
-        cells, edges = np.array(self.check_output(output)), np.array(self.edges)
-        shown = [np.array(self.probabilities), edges[cells], edges[cells + 1]]
-        return structured(zip(("probability", "from", "to"), shown, strict=True))
+        return shown_by_edges(self.edges, self.probabilities, self.check_output(output))
 
     def pairs(self) -> list[Pair]:
         """Neighbouring counts: those of each quantile that the module's docstring has."""
@@ -298,10 +283,43 @@ def utilities(counts: Integers, q: Fraction) -> Integers:
     return np.asarray(-np.maximum(0, distance))
 
 
+def check_counts(statistic: Any, k: int, n: int | None) -> Integers:
+    """Return numbers of records by cell, shape (..., k), as integers, or raise InvalidInput.
+
+    Where n isn't None, they must add up to it.
+    """
+    counts = np.asarray(statistic)
+    if counts.dtype.kind not in "iu" or counts.ndim == 0 or counts.shape[-1] != k:
+        raise InvalidInput(
+            f"the statistic has type {counts.dtype} and shape {counts.shape}; it must hold the "
+            f"number of records in each of the {k} cells, integers, along its last axis"
+        )
+    if np.any(counts < 0) or np.any(counts > _MOST) or np.any(counts.sum(axis=-1) > _MOST):
+        raise InvalidInput(
+            f"the statistic has counts below 0, or more than {_MOST:,} records in all"
+        )
+    if n is not None and np.any(counts.sum(axis=-1) != n):
+        raise InvalidInput(f"the statistic's counts don't add up to n = {n} records")
+    return counts.astype(np.int64)
+
+
+def shown_by_edges(
+    edges: Sequence[float], probabilities: Sequence[float], cells: Sequence[int]
+) -> NDArray[Any]:
+    """Show cells by their edges: a structured array of probability, from and to, shape (m,).
+
+    Where a cell is negative, there is none, and the edges are NaN.
+    """
+    place, ends = np.array(cells), np.array(edges)
+    sides = [np.where(place < 0, np.nan, ends[np.maximum(place, 0) + side]) for side in (0, 1)]
+    shown = [np.array(probabilities), *sides]
+    return structured(zip(("probability", "from", "to"), shown, strict=True))
+
+
 def check_probabilities(name: str, given: Any) -> tuple[float, ...]:
     """Return probabilities of quantiles, with at most three decimals, or raise InvalidInput."""
     made = check_quantile_levels(name, given.tolist() if hasattr(given, "tolist") else given)
-    if any(_DECIMALS % _decimal(v).denominator for v in made):
+    if any(_DECIMALS % as_decimal(v).denominator for v in made):
         raise InvalidInput(
             f"{name} is {quoted(given)}; it must be probabilities with at most three decimals, for "
             "example (0.25, 0.5, 0.75)"
@@ -309,7 +327,8 @@ def check_probabilities(name: str, given: Any) -> tuple[float, ...]:
     return made
 
 
-def _decimal(probability: float) -> Fraction:
+def as_decimal(probability: float) -> Fraction:
+    """Return a probability as the decimal that it stands for."""
     return Fraction(repr(probability))
 
 

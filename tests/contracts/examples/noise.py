@@ -60,6 +60,12 @@ QUANTILES = [
 ]
 
 
+TESTED = [
+    bdp.mechanisms.ProposeTestReleaseMechanism(range(5), 1, 3, 1.5, 2.0, 2),
+    bdp.mechanisms.ProposeTestReleaseMechanism((0, 1, 2.5, 4, 9), 2, 4, 1.0, 0.5, 1, (0.3, 0.7)),
+]
+
+
 def neighbouring_counts(mechanism: Any, most: int = 3) -> list[tuple[Any, Any]]:
     """All counts of at most that many records, or of n, and their neighbours; and the worst."""
     public, k = mechanism.n is not None, mechanism.k
@@ -249,6 +255,10 @@ EXAMPLES: list[Example] = [
         for m, pairs in zip(
             QUANTILES, (neighbouring_counts(QUANTILES[0]), QUANTILES[1].pairs()), strict=True
         )
+    ),
+    *(
+        Example(m, neighbouring_counts(m), m.outputs(), delta, loose=delta > 0)
+        for m, delta in zip(TESTED, (0.0, 0.4), strict=True)
     ),
     *(Example(m, every_replacement(m), m.outputs(), delta) for m, delta in RESPONSES),
 ]

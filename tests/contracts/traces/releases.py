@@ -107,6 +107,10 @@ def discrete_laplace(r: Records) -> None:
     bdp.synthesizers.DiscreteLaplaceSynthesizer(2.0).release(r.bits)
 
 
+def propose_test_release(r: Records) -> None:
+    bdp.synthesizers.ProposeTestReleaseSynthesizer(9.0, (300, 900), 1, delta=0.2).release(r.real)
+
+
 def quantile(r: Records) -> None:
     bdp.synthesizers.QuantileSynthesizer(2.0, (300, 900)).release(r.real)
 
@@ -342,6 +346,7 @@ CASES: dict[str, Callable[[Records], None]] = {
     "PerturbedCoefficientsSynthesizer": coefficients,
     "PerturbedHistogramSynthesizer": histogram,
     "PoissonGammaSynthesizer": poisson_gamma,
+    "ProposeTestReleaseSynthesizer": propose_test_release,
     "QuantileSynthesizer": quantile,
     "WeightedCountsSynthesizer": weighted_counts,
     "PosteriorSynthesizer": posterior_grid,

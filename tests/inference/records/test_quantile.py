@@ -109,6 +109,19 @@ def test_quantiles_out_of_order_are_believed_in_order():
     assert n == 50
 
 
+def test_what_is_refused_is_not_believed():
+    """Copies that aren't refused are averaged; where none is left, the naive posterior is prior."""
+    made = bdp.mechanisms.ProposeTestReleaseMechanism(range(11), 1, 50, 1.0, 1.0, 4, (0.25, 0.5))
+    model = Model(prior=PRIOR)
+    (known,) = model.read(bdp.Release.of(made, [(-1, 5), (-1, 7), (-1, -1)]))
+    values, probabilities, _ = model._believed(known)
+    assert (values.tolist(), probabilities.tolist()) == ([6.5], [0.5])
+    nothing = bdp.Release.of(made, [(-1, -1)])
+    location = model.fit_naive(nothing, draws=2000, seed=1).posterior["location"].to_numpy()
+    m, s, _, _ = PRIOR
+    assert stats.kstest(location.ravel(), stats.norm(m, s).cdf).pvalue > 1e-6
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the chains of this fit")  # so few draws tell nothing
 def test_variables_are_in_the_records_unit():
