@@ -142,8 +142,6 @@ class Tables(NamedTuple):
         Levels in the tables kept; a place beyond a table's own records has `ABSENT`.
     cells : ndarray, shape (chains, draws, watched cells)
         Counts of the cells in `Watched`.
-    sizes : ndarray, shape (chains, draws)
-        Numbers of records.
     spread : ndarray, shape (chains, draws, d + 1)
         Concentrations of the columns, and of the classes.
     log_law : ndarray, shape (chains, draws)
@@ -160,7 +158,6 @@ class Tables(NamedTuple):
 
     records: NDArray[np.uint16]
     cells: Floats
-    sizes: Floats
     spread: Floats
     log_law: Floats
     misfit: Floats
@@ -316,16 +313,14 @@ def _chain(
         past = t - warmup
         if past <= 0 or past % thin:
             continue
-        left, n = state.left[places], int(state.n[0])
+        left = state.left[places]
         rate = accepted / max(proposed, 1)
         log, square = _noise(problem, left, ends)
         law = log_choice(problem.chosen, state.offers.gaps)
-        told.append(
-            ((counts - left)[cells], float(n), state.spread.copy(), log + law, square, rate)
-        )
+        told.append(((counts - left)[cells], state.spread.copy(), log + law, square, rate))
         proposed = accepted = 0
         if past // thin in kept:
-            table = Raked(state.records[:n].copy(), 0.0, math.inf)
+            table = Raked(state.records[: state.n[0]].copy(), 0.0, math.inf)
             if raking is not None:
                 table = raked(table.records, raking, fresh)
             gaps = gaps_of(problem.chosen, problem.pooled(table.records))
