@@ -228,24 +228,24 @@ def sample(
     return Tables(records, *[*parts, off, np.array([number for *_, number in run])])
 
 
-def sizes_of(records: NDArray[Any]) -> Integers:
-    """Count the records of tables, which have shape (chains, tables, most records, d)."""
-    sizes: Integers = (records[..., 0] != ABSENT).sum(axis=-1)
-    return sizes
-
-
-def shares_of(records: NDArray[Any], levels: Sequence[int]) -> Floats:
-    """Shares of each column's levels in tables; 0 where a table has no records.
+def variables_of(
+    records: NDArray[Any], levels: Sequence[int], *, sized: bool
+) -> dict[str, NDArray[Any]]:
+    """Shares of each column's levels in tables, and numbers of records, as a posterior has them.
 
     Parameters
     ----------
     records : ndarray of uint16, shape (chains, tables, most records, d)
     levels : sequence of int
         Numbers of levels of the columns.
+    sized : bool
+        Whether numbers of records are among a posterior's variables, as where they aren't known.
 
     Returns
     -------
-    ndarray, shape (chains, tables, all columns' levels)
+    dict
+        "share", shape (chains, tables, all columns' levels), 0 where a table has no records; if
+        `sized`, "n", shape (chains, tables).
     """
     ends = _ends(levels)
     counts = np.empty((*records.shape[:2], int(ends[-1])))
@@ -253,7 +253,9 @@ def shares_of(records: NDArray[Any], levels: Sequence[int]) -> Floats:
         for j, column in enumerate(records[place].T):
             own = column[column != ABSENT]
             counts[place][ends[j] : ends[j + 1]] = np.bincount(own, minlength=levels[j])
-    return counts / np.maximum(sizes_of(records), 1)[..., None]
+    sizes = (records[..., 0] != ABSENT).sum(axis=-1).astype(np.float64)
+    made = {"share": counts / np.maximum(sizes, 1)[..., None]}
+    return made | {"n": sizes} if sized else made
 
 
 def cells_of(records: NDArray[Any], levels: Sequence[int], columns: Sequence[int]) -> Floats:
