@@ -23,7 +23,7 @@ from bayesdp.engines.table_choices import (
 )
 from bayesdp.errors import EngineFailed
 from bayesdp.kernels.table.records import draw_spread, sweep
-from bayesdp.kernels.table.state import CHUNK, Layout, State
+from bayesdp.kernels.table.state import CHUNK, Layout, Rules, State
 from bayesdp.progress import Step, bar
 from bayesdp.threads import Halting, in_threads
 
@@ -420,7 +420,7 @@ def layout_of(problem: Problem) -> Layout:
         touching=_whole([r for each in touching for r, _ in each]),
         leaps=_whole([stride for each in touching for _, stride in each]),
         wholes=_whole([keys.index((m, one.columns)) for m, one in enumerate(problem.noisy)]),
-        **rules_of(problem.rules, starts),
+        rules=rules_of(problem.rules, starts),
     )
 
 
@@ -438,7 +438,7 @@ def _ends(sizes: Sequence[int]) -> Integers:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def rules_of(rules: Sequence[dict[int, NDArray[np.bool_]]], starts: Integers) -> dict[str, Any]:
+def rules_of(rules: Sequence[dict[int, NDArray[np.bool_]]], starts: Integers) -> Rules:
     """Lay out which levels exclude a record, by each column's first place among all levels."""
     d = starts.size - 1
     named = np.full((len(rules), max([len(rule) for rule in rules], default=1)), -1)
@@ -448,12 +448,12 @@ def rules_of(rules: Sequence[dict[int, NDArray[np.bool_]]], starts: Integers) ->
         for j, mask in rule.items():
             barred[q, starts[j] : starts[j + 1]] = mask
     ruling = [[q for q, rule in enumerate(rules) if j in rule] for j in range(d)]
-    return {
-        "ruled": _ends([len(each) for each in ruling]),
-        "ruling": _whole([q for each in ruling for q in each]),
-        "named": _whole(named),
-        "barred": barred,
-    }
+    return Rules(
+        ruled=_ends([len(each) for each in ruling]),
+        ruling=_whole([q for each in ruling for q in each]),
+        named=_whole(named),
+        barred=barred,
+    )
 
 
 def _padded(levels: int) -> int:
