@@ -215,7 +215,7 @@ EXPECTED: dict[str, type[Expected]] = {
 
 
 def expected_of(model: Any) -> Expected:
-    """What `plan` knows of a model."""
+    """Look up the class of a model by its family."""
     return EXPECTED.get(getattr(model, "family", ""), Expected)(model)
 
 

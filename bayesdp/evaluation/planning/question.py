@@ -34,7 +34,7 @@ class Question:
 
     @property
     def expected(self) -> Expected:
-        """What is known of the model."""
+        """The class of models that `plan` knows, or of others."""
         return expected_of(self.model)
 
     @property
