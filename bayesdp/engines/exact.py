@@ -1,4 +1,4 @@
-"""The exact engine: independent draws from a finite mixture, no Markov chain."""
+"""The exact engine: independent draws from a posterior that is known, no Markov chain."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bayesdp.engines.draws import Draws
 
 
-class Mixture(Protocol):
+class Posterior(Protocol):
     """Protocol of a posterior from which independent draws can be made."""
 
     def draw(
@@ -21,18 +21,18 @@ class Mixture(Protocol):
 
 
 def sample(
-    posteriors: Sequence[Mixture],
+    posteriors: Sequence[Posterior],
     *,
     draws: int,
     chains: int,
     seed: int | None,
     scalar: bool,
 ) -> Draws:
-    """Draw the variables of independent mixtures, one for each group.
+    """Draw the variables of independent posteriors, one for each group.
 
     Parameters
     ----------
-    posteriors : sequence of Mixture
+    posteriors : sequence of Posterior
         One for each group.
     draws, chains : int
         Shape of the result; all chains * draws are independent.

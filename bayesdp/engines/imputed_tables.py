@@ -55,7 +55,7 @@ class Imputation:
         """The columns and rules as the kernels take them."""
         levels = [size - (j in self.imputed) for j, size in enumerate(self.cells)]
         starts = np.concatenate([[0], np.cumsum(self.cells)]).astype(np.int64)
-        return Known(np.array(levels, dtype=np.int64), starts, **rules_of(self.rules, starts))
+        return Known(np.array(levels, dtype=np.int64), starts, rules_of(self.rules, starts))
 
 
 def imputed_tables(

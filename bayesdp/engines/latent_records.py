@@ -23,7 +23,7 @@ from bayesdp.engines.table_choices import (
 )
 from bayesdp.errors import EngineFailed
 from bayesdp.kernels.table.records import draw_spread, sweep
-from bayesdp.kernels.table.state import CHUNK, Layout, State
+from bayesdp.kernels.table.state import CHUNK, Layout, Rules, State
 from bayesdp.progress import Step, bar
 from bayesdp.threads import Halting, in_threads
 
@@ -142,8 +142,6 @@ class Tables(NamedTuple):
         Levels in the tables kept; a place beyond a table's own records has `ABSENT`.
     cells : ndarray, shape (chains, draws, watched cells)
         Counts of the cells in `Watched`.
-    sizes : ndarray, shape (chains, draws)
-        Numbers of records.
     spread : ndarray, shape (chains, draws, d + 1)
         Concentrations of the columns, and of the classes.
     log_law : ndarray, shape (chains, draws)
@@ -160,7 +158,6 @@ class Tables(NamedTuple):
 
     records: NDArray[np.uint16]
     cells: Floats
-    sizes: Floats
     spread: Floats
     log_law: Floats
     misfit: Floats
@@ -231,24 +228,24 @@ def sample(
     return Tables(records, *[*parts, off, np.array([number for *_, number in run])])
 
 
-def sizes_of(records: NDArray[Any]) -> Integers:
-    """Count the records of tables, which have shape (chains, tables, most records, d)."""
-    sizes: Integers = (records[..., 0] != ABSENT).sum(axis=-1)
-    return sizes
-
-
-def shares_of(records: NDArray[Any], levels: Sequence[int]) -> Floats:
-    """Shares of each column's levels in tables; 0 where a table has no records.
+def variables_of(
+    records: NDArray[Any], levels: Sequence[int], *, sized: bool
+) -> dict[str, NDArray[Any]]:
+    """Shares of each column's levels in tables, and numbers of records, as a posterior has them.
 
     Parameters
     ----------
     records : ndarray of uint16, shape (chains, tables, most records, d)
     levels : sequence of int
         Numbers of levels of the columns.
+    sized : bool
+        Whether numbers of records are among a posterior's variables, as where they aren't known.
 
     Returns
     -------
-    ndarray, shape (chains, tables, all columns' levels)
+    dict
+        "share", shape (chains, tables, all columns' levels), 0 where a table has no records; if
+        `sized`, "n", shape (chains, tables).
     """
     ends = _ends(levels)
     counts = np.empty((*records.shape[:2], int(ends[-1])))
@@ -256,7 +253,9 @@ def shares_of(records: NDArray[Any], levels: Sequence[int]) -> Floats:
         for j, column in enumerate(records[place].T):
             own = column[column != ABSENT]
             counts[place][ends[j] : ends[j + 1]] = np.bincount(own, minlength=levels[j])
-    return counts / np.maximum(sizes_of(records), 1)[..., None]
+    sizes = (records[..., 0] != ABSENT).sum(axis=-1).astype(np.float64)
+    made = {"share": counts / np.maximum(sizes, 1)[..., None]}
+    return made | {"n": sizes} if sized else made
 
 
 def cells_of(records: NDArray[Any], levels: Sequence[int], columns: Sequence[int]) -> Floats:
@@ -316,16 +315,14 @@ def _chain(
         past = t - warmup
         if past <= 0 or past % thin:
             continue
-        left, n = state.left[places], int(state.n[0])
+        left = state.left[places]
         rate = accepted / max(proposed, 1)
         log, square = _noise(problem, left, ends)
         law = log_choice(problem.chosen, state.offers.gaps)
-        told.append(
-            ((counts - left)[cells], float(n), state.spread.copy(), log + law, square, rate)
-        )
+        told.append(((counts - left)[cells], state.spread.copy(), log + law, square, rate))
         proposed = accepted = 0
         if past // thin in kept:
-            table = Raked(state.records[:n].copy(), 0.0, math.inf)
+            table = Raked(state.records[: state.n[0]].copy(), 0.0, math.inf)
             if raking is not None:
                 table = raked(table.records, raking, fresh)
             gaps = gaps_of(problem.chosen, problem.pooled(table.records))
@@ -423,7 +420,7 @@ def layout_of(problem: Problem) -> Layout:
         touching=_whole([r for each in touching for r, _ in each]),
         leaps=_whole([stride for each in touching for _, stride in each]),
         wholes=_whole([keys.index((m, one.columns)) for m, one in enumerate(problem.noisy)]),
-        **rules_of(problem.rules, starts),
+        rules=rules_of(problem.rules, starts),
     )
 
 
@@ -441,7 +438,7 @@ def _ends(sizes: Sequence[int]) -> Integers:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def rules_of(rules: Sequence[dict[int, NDArray[np.bool_]]], starts: Integers) -> dict[str, Any]:
+def rules_of(rules: Sequence[dict[int, NDArray[np.bool_]]], starts: Integers) -> Rules:
     """Lay out which levels exclude a record, by each column's first place among all levels."""
     d = starts.size - 1
     named = np.full((len(rules), max([len(rule) for rule in rules], default=1)), -1)
@@ -451,12 +448,12 @@ def rules_of(rules: Sequence[dict[int, NDArray[np.bool_]]], starts: Integers) ->
         for j, mask in rule.items():
             barred[q, starts[j] : starts[j + 1]] = mask
     ruling = [[q for q, rule in enumerate(rules) if j in rule] for j in range(d)]
-    return {
-        "ruled": _ends([len(each) for each in ruling]),
-        "ruling": _whole([q for each in ruling for q in each]),
-        "named": _whole(named),
-        "barred": barred,
-    }
+    return Rules(
+        ruled=_ends([len(each) for each in ruling]),
+        ruling=_whole([q for each in ruling for q in each]),
+        named=_whole(named),
+        barred=barred,
+    )
 
 
 def _padded(levels: int) -> int:

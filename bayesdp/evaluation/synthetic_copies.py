@@ -39,7 +39,7 @@ from bayesdp.headers import head_of, separator_of
 from bayesdp.inference.table.doubts import doubts_of_unmeasured
 from bayesdp.inference.table.regression import FAMILIES, fit_of, prepared
 from bayesdp.inference.verdict import NO_PROBLEM
-from bayesdp.schema.formulas import columns_of, sums_of
+from bayesdp.schema.formulas import columns_and_sums
 from bayesdp.schema.schema import Schema, schema_of
 from bayesdp.storage import whole_folder
 from bayesdp.table_files import check_columns
@@ -276,8 +276,7 @@ class SyntheticCopies:
         import pandas as pd
 
         check_one_of("family", family, FAMILIES)
-        known = list(self.schema.columns)
-        names = self._known(columns_of(formula, known), sums_of(formula, known))
+        names = self._known(*columns_and_sums(formula, list(self.schema.columns)))
         columns = {name: self.schema.columns[name] for name in names}
         fits = [
             fit_of(formula, family, prepared(columns, codes[names]))

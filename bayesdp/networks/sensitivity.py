@@ -27,7 +27,8 @@ Both ends have at most D - 1 other ties (out-ties), and n - 2 other nodes.
 * gwdsp: w for each other tie of both ends: 2 (D - 1); directed, min(D, n - 2) + n - 2.
 
 Each is attained: by ends that are tied to the same D - 1 nodes, which have no ties among them. Only
-nodefactor is charged 2 for a level of a single node too, for what follows below.
+nodefactor is charged 2 for a level of a single node too, unless all levels have one, for what
+follows below.
 
 All dyads of a node
 -------------------
@@ -57,26 +58,58 @@ the whole vector moves by 1 in L1 norm. Of nodemix, a node moves the pairs with 
 each by the bound for weights, and all at once if degrees aren't bounded. A tie adds 2 at most over
 the levels of nodefactor, so that what it adds is halfway between two vectors that have 2 in one
 level alone. A node that gains a tie leaves one degree and enters the next. So a term has a list of
-vectors, its `moves`, such that what a change does is in absolute value at most an average of some
-of them: any convex increasing cost of a change is largest at one of the moves.
+vectors, in its `Moves`, such that what a change does is in absolute value at most an average of
+some of them: any convex increasing cost of a change is largest at one of the vectors.
+
+Where each level that nodefactor counts has a single node, as in sociality, a tie's ends are in two
+levels, and it adds 1 to each that is counted. So with the vectors that have 1 in one level alone, a
+change is in absolute value at most the sum of two different ones. These have no statistic in
+common, so that a cost that adds up over statistics, with none for no change, is at most the sum of
+the two largest costs of a vector: for L1 that is 2, as above, and for L2 sqrt(2) in place of 2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.kernels.graphs import change_statistics as change
 from bayesdp.networks.formula import coordinates, parse
 from bayesdp.networks.network import Network
-from bayesdp.networks.sensitivity_bounds import EDGE, NODE, Graphs, mixing_moves
+from bayesdp.networks.sensitivity_bounds import EDGE, NODE, Graphs, in_level, mixing_moves
 from bayesdp.networks.terms import Coordinate
 
 _ONE_AT_A_TIME = (change.NODEMATCH_LEVEL, change.NODEMIX)
 
-Moves = tuple[tuple[Fraction, ...], ...]
-"""Vectors of a term's statistics; each possible change is at most an average of some of them."""
+Vectors = tuple[tuple[Fraction, ...], ...]
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Bounds of the changes of a term's statistics that neighbours may have.
+
+    Attributes
+    ----------
+    vectors : tuple of tuples of Fraction
+    ends : int
+        1 where each possible change is in absolute value at most an average of some vectors; 2
+        where it is at most the sum of two different ones, and no two have a statistic in common.
+    """
+
+    vectors: Vectors
+    ends: int = 1
+
+    @property
+    def most(self) -> tuple[Fraction, ...]:
+        """Largest change of each statistic."""
+        return tuple(map(max, zip(*self.vectors, strict=True)))
+
+    def cost(self, of: Callable[[tuple[Fraction, ...]], Fraction]) -> Fraction:
+        """Largest cost of a change, where it is convex, increasing, and adds up over statistics."""
+        return sum(heapq.nlargest(self.ends, map(of, self.vectors)), Fraction(0))
 
 
 def largest_changes(
@@ -103,7 +136,7 @@ def largest_changes(
     Examples
     --------
     >>> largest_changes("edges + kstar(2)", Network(20))
-    (((Fraction(1, 1),),), ((Fraction(36, 1),),))
+    (Moves(vectors=((Fraction(1, 1),),), ends=1), Moves(vectors=((Fraction(36, 1),),), ends=1))
     """
     most = network.n - 1
     if max_degree is not None:
@@ -117,21 +150,31 @@ def _moves(group: Sequence[Coordinate], graphs: Graphs, node: bool) -> Moves:
     if kind == change.DEGREE and not node:
         return _degree_moves(group, graphs)
     if node and any(c.kind == change.NODEMIX for c in group):
-        return tuple(mixing_moves(group, graphs))
+        return Moves(tuple(mixing_moves(group, graphs)))
+    if kind == change.NODEFACTOR and not node:
+        if all(in_level(c, c.parameter) == 1 for c in group):
+            return Moves(_one_at_a_time([Fraction(1)] * len(group)), ends=2)
+        return Moves(_one_at_a_time([Fraction(2)] * len(group)))
     bound = NODE if node else EDGE
     each = [Fraction(bound[c.kind](c, graphs)) for c in group]
-    if kind in _ONE_AT_A_TIME or (kind == change.NODEFACTOR and not node):
-        return tuple(
-            tuple(value if s == t else Fraction(0) for t in range(len(each)))
-            for s, value in enumerate(each)
-        )
-    return (tuple(each),)
+    return Moves(_one_at_a_time(each) if kind in _ONE_AT_A_TIME else (tuple(each),))
+
+
+def _one_at_a_time(each: Sequence[Fraction]) -> Vectors:
+    """Vectors of a change of one statistic alone."""
+    return tuple(
+        tuple(value if s == t else Fraction(0) for t in range(len(each)))
+        for s, value in enumerate(each)
+    )
 
 
 def _degree_moves(group: Sequence[Coordinate], graphs: Graphs) -> Moves:
     """Bound moves by degree: both ends leave degree d and enter d + 1, for every d possible."""
     sizes = [int(c.parameter) for c in group]
     starts = sorted({d for k in sizes for d in (k - 1, k) if 0 <= d < graphs.most} or {0})
-    return tuple(
-        tuple(Fraction(2 * (k in (d, d + 1)) * (k <= graphs.most)) for k in sizes) for d in starts
+    return Moves(
+        tuple(
+            tuple(Fraction(2 * (k in (d, d + 1)) * (k <= graphs.most)) for k in sizes)
+            for d in starts
+        )
     )

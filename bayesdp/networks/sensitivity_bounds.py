@@ -50,7 +50,8 @@ def _sum(c: Coordinate, below: int) -> Fraction:
     return sum(map(Fraction, values_of(c)[:below].tolist()), _0)
 
 
-def _in_level(c: Coordinate, level: float) -> int:
+def in_level(c: Coordinate, level: float) -> int:
+    """Number of nodes with this level of the term's attribute."""
     return int(np.count_nonzero(c.values == level))
 
 
@@ -97,9 +98,8 @@ EDGE: dict[int, Bound] = {
     change.EDGES: lambda c, graphs: 1,
     change.MUTUAL: lambda c, graphs: 1,
     change.NODEMATCH: _nodematch,
-    change.NODEMATCH_LEVEL: lambda c, graphs: int(_in_level(c, c.parameter) > 1),
+    change.NODEMATCH_LEVEL: lambda c, graphs: int(in_level(c, c.parameter) > 1),
     change.NODEMIX: lambda c, graphs: 1,
-    change.NODEFACTOR: lambda c, graphs: 2,
     change.NODECOV: _nodecov,
     change.ABSDIFF: _absdiff,
     change.EDGECOV: lambda c, graphs: float(np.abs(c.matrix).max()),  # type: ignore[arg-type]

@@ -53,12 +53,14 @@ def columns_of_term(term: Any, known: Sequence[str]) -> set[str]:
     return {name for name in named if name in known}
 
 
-def sums_of(formula: str, known: Sequence[str], *, name: str = "formula") -> list[tuple[str, ...]]:
-    """Columns of each sum over records that least squares takes: those of any two terms.
+def columns_and_sums(
+    formula: str, known: Sequence[str], *, name: str = "formula"
+) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Find a formula's columns, and those of each sum over records that its least squares takes.
 
-    A product of two terms is a function of the columns of both, so that its sum is one over the
-    cells of their marginal. With terms of one column each, these are pairs of columns; with an
-    interaction of two, it and the outcome are three.
+    The sums are of products of any two terms. A product is a function of the columns of both, so
+    that its sum is one over the cells of their marginal. With terms of one column each, these are
+    pairs of columns; with an interaction of two, it and the outcome are three.
 
     Parameters
     ----------
@@ -67,8 +69,10 @@ def sums_of(formula: str, known: Sequence[str], *, name: str = "formula") -> lis
 
     Returns
     -------
-    list of tuple of str
-        In the table's order, without those of no column.
+    columns : list of str
+        As `columns_of` finds them.
+    sums : list of tuple of str
+        Columns in the table's order, without sums of no column.
 
     Raises
     ------
@@ -77,7 +81,7 @@ def sums_of(formula: str, known: Sequence[str], *, name: str = "formula") -> lis
     """
     import patsy
 
-    columns_of(formula, known, name=name)
+    columns = columns_of(formula, known, name=name)
     try:
         read = patsy.ModelDesc.from_formula(formula)
     except patsy.PatsyError as error:
@@ -91,7 +95,7 @@ def sums_of(formula: str, known: Sequence[str], *, name: str = "formula") -> lis
     found = {one | other for one, other in combinations_with_replacement(owners, 2)}
     place = {column: k for k, column in enumerate(known)}
     made = [tuple(sorted(each, key=place.__getitem__)) for each in found if each]
-    return sorted(made, key=lambda each: (len(each), [place[column] for column in each]))
+    return columns, sorted(made, key=lambda each: (len(each), [place[name] for name in each]))
 
 
 def _named(side: str, known: Sequence[str]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.schema.formulas import columns_of, sums_of
+from bayesdp.schema.formulas import columns_and_sums
 
 Marginals = tuple[tuple[str, ...], ...]
 
@@ -33,17 +33,12 @@ def marginals_of(workload: Any, columns: Sequence[str]) -> Marginals:
     InvalidInput
         If it isn't such a list, names other columns, or has a formula that can't be read.
     """
-    place = {name: k for k, name in enumerate(columns)}
     found: dict[tuple[str, ...], None] = {}
     for given in [columns] if workload is None else _checked(workload):
-        names = _names(given, columns)
-        names = sorted(names, key=place.__getitem__)
+        names, sums = _columns_and_sums(given, columns)
         found |= dict.fromkeys(itertools.combinations(names, min(2, len(names))))
-        if isinstance(given, str):
-            sums = sums_of(given, columns, name="workload's formula")
+        if workload is not None:
             found |= dict.fromkeys(one for one in sums if len(one) == 3)
-        elif len(names) == 3 and workload is not None:
-            found[tuple(names)] = None
     alone = [name for name in columns if not any(name in part for part in found)]
     return (*found, *((name,) for name in alone))
 
@@ -74,14 +69,17 @@ def _checked(workload: Any) -> Sequence[Any]:
     return list(workload)
 
 
-def _names(given: Any, columns: Sequence[str]) -> list[str]:
-    """Columns of one planned analysis."""
+def _columns_and_sums(given: Any, columns: Sequence[str]) -> tuple[list[str], Sequence[Any]]:
+    """Columns of one planned analysis, and of the sums that it takes, in the table's order."""
     if isinstance(given, str):
-        return columns_of(given, columns, name="workload's formula")
+        names, sums = columns_and_sums(given, columns, name="workload's formula")
+        return [name for name in columns if name in names], sums
     known = set(columns)
     if not given or not all(isinstance(name, str) and name in known for name in given):
         raise InvalidInput(
             f"workload has {quoted(given)} that isn't of columns; the columns are "
             f"{', '.join(columns)}"
         )
-    return list(dict.fromkeys(given))
+    chosen = set(given)
+    names = [name for name in columns if name in chosen]
+    return names, [tuple(names)]

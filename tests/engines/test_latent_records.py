@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bayesdp.engines.latent_classes import Noisy
-from bayesdp.engines.latent_records import Problem, counted, layout_of, sample, shares_of
+from bayesdp.engines.latent_records import Problem, counted, layout_of, sample, variables_of
 from bayesdp.errors import EngineFailed
 from bayesdp.kernels.table.records import draw_spread, sweep
 
@@ -164,8 +164,8 @@ def test_a_seed_makes_chains_the_same_and_places_without_records_are_marked():
     np.testing.assert_array_equal(one.records, other.records)
     there = (one.records != np.iinfo(np.uint16).max).all(axis=-1)
     assert one.records.shape[:2] == (2, 3)
-    np.testing.assert_array_equal(there.sum(axis=-1), one.sizes[:, 1::2])
-    shares = shares_of(one.records, LEVELS)
+    np.testing.assert_array_equal(there.sum(axis=-1), one.cells[:, 1::2, :6].sum(axis=-1))
+    shares = variables_of(one.records, LEVELS, sized=False)["share"]
     for table, share in zip(one.records[:, -1], shares[:, -1], strict=True):
         own = table[(table != np.iinfo(np.uint16).max).all(axis=-1)]
         counts = [np.bincount(own[:, 0], minlength=2), np.bincount(own[:, 1], minlength=3)]

@@ -11,17 +11,18 @@ import bayesdp as bdp
 from bayesdp.networks import Network, statistics
 from bayesdp.networks.exact_statistics import exact_statistics
 from bayesdp.networks.formula import parse
-from bayesdp.networks.sensitivity import largest_changes
+from bayesdp.networks.sensitivity import Moves, largest_changes
 from bayesdp.networks.terms import TERMS
 from tests.networks.oracles import ORACLES, all_graphs, with_everything
 
 SIZES = [(4, False), (5, False), (3, True), (4, True)]
-TERMS_TRIED = [*ORACLES, "sociality", "kstar(1)", "degree([1, 3])", "degree([2, 3, 4])"]
+SINGLE = "nodefactor('x')"  # whose levels have a single node
+TERMS_TRIED = [*ORACLES, SINGLE, "sociality", "kstar(1)", "degree([1, 3])", "degree([2, 3, 4])"]
 DEGREES = [None, 1, 2, 3]
 
 
 def sizes_of(term: str):
-    where = ORACLES[term][1] if term in ORACLES else "undirected"
+    where = ORACLES[term][1] if term in ORACLES else "both" if term == SINGLE else "undirected"
     return [s for s in SIZES if where in ("both", "directed" if s[1] else "undirected")]
 
 
@@ -47,6 +48,10 @@ def values(term: str, n: int, directed: bool) -> np.ndarray:
     degree = np.array([a.sum(axis=1) for a in every(n, directed)])
     if call.name == "sociality":
         return degree[:, 1:]
+    if term == SINGLE:
+        inward = np.array([a.sum(axis=0) * directed for a in every(n, directed)])
+        x = with_everything(every(n, directed)[0], directed).attributes["x"]
+        return (degree + inward)[:, np.argsort(x)[1:]]
     given = call.arguments[0]
     ks = given if isinstance(given, list) else [given]
     if call.name == "kstar":
@@ -89,16 +94,19 @@ def changes(term: str, n: int, directed: bool, node: bool, most: int | None) -> 
 
 
 def claimed(term: str, n: int, directed: bool, node: bool, most: int | None) -> np.ndarray:
+    """Sums of as many vectors as a change may have; of several none share a statistic."""
     network = with_everything(every(n, directed)[0], directed)
     (moves,) = largest_changes(term, network, max_degree=most, node=node)
-    return np.array(moves, dtype=np.float64)
+    vectors = np.array(moves.vectors, dtype=np.float64)
+    assert moves.ends == 1 or ((vectors > 0).sum(axis=0) == 1).all()
+    return np.array([sum(some) for some in itertools.combinations(vectors, moves.ends)])
 
 
 def attained(term: str, n: int, directed: bool, node: bool, most: int | None) -> bool:
     """Where the module says that its numbers are attained."""
     name, bounded = parse(term)[0].name, most is not None and most < n - 1
     if not node:
-        return name not in ("nodefactor", "sociality")  # some level has a single node
+        return name != "nodefactor" or term == SINGLE  # else some levels alone have a single node
     if directed:
         return not (name in ("gwesp", "gwdsp") or (name == "triangle" and bounded))
     if name == "degree":
@@ -135,10 +143,7 @@ def test_known_numbers(directed):
     network = Network(30, (), directed, {"x": np.arange(30) - 9.5, "g": ["a", "b", "b"] * 10})
 
     def edge(term, most=None):
-        return [
-            max(col)
-            for col in zip(*largest_changes(term, network, max_degree=most)[0], strict=True)
-        ]
+        return list(largest_changes(term, network, max_degree=most)[0].most)
 
     assert edge("edges") == [1]
     assert edge("nodecov('x')") == [38]
@@ -167,7 +172,7 @@ def test_the_whole_vector_of_nodemix_moves_by_one(directed):
     network = Network(6, (), directed, {"g": list("abbccc")})
     formula = "nodemix('g', levels2=True)"
     (moves,) = largest_changes(formula, network)
-    assert {sum(move) for move in moves} == {0, 1}  # no tie is within a, which has one node
+    assert {sum(move) for move in moves.vectors} == {0, 1}  # no tie is within a, which has one node
     (moves,) = largest_changes(formula, network, node=True)
     undirected = [[0, 2, 0, 3, 0, 0], [0, 1, 1, 0, 3, 0], [0, 0, 0, 1, 2, 2]]
     ordered = [
@@ -175,15 +180,27 @@ def test_the_whole_vector_of_nodemix_moves_by_one(directed):
         [0, 1, 0, 1, 2, 3, 0, 3, 0],
         [0, 0, 1, 0, 0, 2, 1, 2, 4],
     ]
-    assert sorted(map(list, moves)) == sorted(ordered if directed else undirected)
+    assert sorted(map(list, moves.vectors)) == sorted(ordered if directed else undirected)
     (moves,) = largest_changes(formula, network, node=True, max_degree=1)
-    assert max(sum(move) for move in moves) == (8 if directed else 3)
+    assert max(sum(move) for move in moves.vectors) == (8 if directed else 3)
 
 
 def test_a_statistic_that_cannot_change_moves_by_nothing():
     network = Network(4, (), False, {"g": ["a", "b", "c", "d"]})
-    assert largest_changes("nodematch('g')", network) == (((0,),),)
-    assert largest_changes("degree(4) + triangle", network, max_degree=1) == (((0,),), ((0,),))
+    none = Moves(((0,),))
+    assert largest_changes("nodematch('g')", network) == (none,)
+    assert largest_changes("degree(4) + triangle", network, max_degree=1) == (none, none)
+
+
+def test_two_levels_of_a_single_node_are_as_far_as_two_nodes_ties():
+    """In any weighted L2 norm: the two of the least noise; and 2 where a level has two nodes."""
+    network = Network(4, (), False, {"g": ["a", "b", "c", "d"], "h": ["a", "b", "c", "c"]})
+    weights = (3, 2, 5)
+    for term, cost in (("sociality", 8), ("nodefactor('g')", 8), ("nodefactor('h')", 12)):
+        (moves,) = largest_changes(term, network)
+        assert (
+            moves.cost(lambda v: sum(w * x * x for w, x in zip(weights, v, strict=False))) == cost
+        )
 
 
 @pytest.mark.parametrize("most", [0, -1, 2.5, True, "3"])

@@ -10,7 +10,8 @@ import bayesdp as bdp
 from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.planning.designs import designs_of
 from bayesdp.evaluation.planning.engines import engine_of
-from bayesdp.evaluation.planning.question import Question, design_of
+from bayesdp.evaluation.planning.expected import expected_of
+from bayesdp.evaluation.planning.question import Question
 
 Synthesizer = bdp.synthesizers.DiscreteLaplaceSynthesizer
 
@@ -71,7 +72,7 @@ def test_no_mechanism_that_plan_compares_gives_a_shorter_interval(n, prior):
     """Why the command line chooses it: at n = 1 all are alike, and beyond it is the shortest."""
     model = bdp.BinomialModel(prior=prior)
     question = Question(
-        model, n, design_of(model, n, None), 0.95, None, None, None, None, None, {}, 0
+        model, n, expected_of(model).design(None), 0.95, None, None, None, None, None, {}, 0
     )
     designs = {design.name: design for design in designs_of(model, n, None, 1, 0.0)}
     assert set(designs) == {"beta_binomial", "discrete_laplace", "randomized_response"}

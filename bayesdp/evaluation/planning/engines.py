@@ -28,7 +28,7 @@ _DRAWS = 1000  # outputs of a count, analysed together
 def engine_of(question: Question, design: Design) -> Engine:
     """Choose enumeration if a count's outputs can be listed, and otherwise simulation."""
     question.estimand_of(design)  # which refuses what the model hasn't
-    about = question.proportion() if question.family == "binomial" else None
+    about = question.proportion() if question.expected.listed else None
     if about is not None and design.named and about.n <= MOST_LISTED:
         return _enumerating(question, design, about)
     return _simulating(question, design)

@@ -20,8 +20,9 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.planning.bare import criterion_of, needed_n, without_privacy
 from bayesdp.evaluation.planning.designs import designs_of
 from bayesdp.evaluation.planning.engines import engine_of
+from bayesdp.evaluation.planning.expected import expected_of
 from bayesdp.evaluation.planning.lengths import Lengths
-from bayesdp.evaluation.planning.question import Question, design_of
+from bayesdp.evaluation.planning.question import Question
 from bayesdp.evaluation.planning.result import Plan, found_plan
 from bayesdp.evaluation.planning.search import Curve, smallest_epsilon
 from bayesdp.privacy.guarantee import check_epsilon
@@ -164,7 +165,7 @@ def plan(
     question = Question(
         model,
         n,
-        None if simulate is not None else design_of(model, n, design_prior),
+        None if simulate is not None else expected_of(model).design(design_prior),
         level,
         assurance,
         estimand,
@@ -247,8 +248,7 @@ def _check_model(model: Any, n: Any, design_prior: Any, simulate: Any, reference
         )
     if simulate is not None:
         return None
-    family = getattr(model, "family", "")
-    if family == "poisson":
+    if not expected_of(model).sized:
         if n is not None:
             raise InvalidInput(
                 f"n is {quoted(n)}; rates say how many events there are, so leave it out"

@@ -38,8 +38,7 @@ from bayesdp.engines.latent_records import (
     Tables,
     cells_of,
     sample,
-    shares_of,
-    sizes_of,
+    variables_of,
     watched,
 )
 from bayesdp.engines.raked_tables import beside_noise, firsts_of, unfinished
@@ -198,9 +197,7 @@ class TableModel(Model):
             round(problem.size()), len(problem.levels), len(problem.noisy), run.chained["chains"]
         )
         drawn = sample(problem, **run.chained, thin=thin, tables=tables, progress=run.progress)
-        posterior: dict[str, Any] = {"share": shares_of(drawn.records, problem.levels)}
-        if problem.n is None:
-            posterior["n"] = sizes_of(drawn.records).astype(np.float64)
+        posterior = variables_of(drawn.records, problem.levels, sized=problem.n is None)
         posterior[RECORDS] = drawn.records
         stats = {
             "lp": drawn.log_law,

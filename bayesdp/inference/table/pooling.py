@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesdp.engines.latent_records import ABSENT, shares_of, sizes_of
+from bayesdp.engines.latent_records import ABSENT, variables_of
 from bayesdp.inference.table.estimates import cell_names
 from bayesdp.schema.files import text_of
 from bayesdp.schema.schema import Schema
@@ -38,14 +38,11 @@ def by_pools(
 
 def shares_in(schema: Schema, posterior: Any, records: NDArray[np.uint16]) -> xr.Dataset:
     """Each column's shares in the tables, and their numbers of records, as a posterior's group."""
-    made: dict[str, Any] = {
-        "share": (("chain", "draw", "level"), shares_of(records, [*schema.cells.values()]))
-    }
-    if "n" in posterior:
-        made["n"] = (("chain", "draw"), sizes_of(records).astype(np.float64))
+    made = variables_of(records, [*schema.cells.values()], sized="n" in posterior)
     coords: Mapping[str, Any] = {
         "chain": posterior["chain"].to_numpy(),
         "draw": np.arange(records.shape[1]),
         "level": cell_names(schema),
     }
-    return xr.Dataset(made, coords=coords, attrs=posterior.attrs)
+    variables = {name: ([*coords][: each.ndim], each) for name, each in made.items()}
+    return xr.Dataset(variables, coords=coords, attrs=posterior.attrs)

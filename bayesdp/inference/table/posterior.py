@@ -38,7 +38,7 @@ from bayesdp.inference.table.pooling import by_pools
 from bayesdp.inference.table.regression import FAMILIES, fit_of, prepared
 from bayesdp.inference.table.released import RELEASED
 from bayesdp.inference.table.spread import doubts_of_spreads
-from bayesdp.schema.formulas import columns_of, sums_of
+from bayesdp.schema.formulas import columns_and_sums
 from bayesdp.schema.schema import Schema, schema_of
 from bayesdp.warned import warn_about
 
@@ -425,8 +425,8 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             check_one_of("by", by, WAYS)
         check_target(target)
         known = list(self.schema.columns)
-        names = self._known(columns_of(formula, known))
-        self._warn_of_unmeasured(names, sums_of(formula, known))
+        names, sums = columns_and_sums(formula, known)
+        self._warn_of_unmeasured(names, sums)
         rng = np.random.default_rng(check_seed(seed))
         columns, odd = {name: self.schema.columns[name] for name in names}, [0]
         moments = None

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from bayesdp.kernels.compiling import inlined, kernel
 from bayesdp.kernels.table.drawing import chosen, draw_concentration
-from bayesdp.kernels.table.state import is_excluded
+from bayesdp.kernels.table.state import Rules, is_excluded
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -49,16 +49,12 @@ class Known(NamedTuple):
         where the column is imputed.
     starts : shape (d + 1,)
         Each column's first place among all columns' codes.
-    ruled, ruling, named, barred
-        As of `bayesdp.kernels.table.state.Layout`.
+    rules : Rules
     """
 
     levels: Integers
     starts: Integers
-    ruled: Integers
-    ruling: Integers
-    named: Integers
-    barred: NDArray[np.bool_]
+    rules: Rules
 
 
 class Complete(NamedTuple):
@@ -147,7 +143,7 @@ def _fill(known: Any, state: Any, i: int, k: int, row: Any, spare: Any, rng: Any
 def _is_possible(known: Any, state: Any, i: int, row: Any) -> bool:
     """Leave missing what doesn't apply, and return True unless a rule excludes the row."""
     for j in range(known.levels.size):
-        if state.missing[i, j] and known.ruled[j] < known.ruled[j + 1]:
+        if state.missing[i, j] and known.rules.ruled[j] < known.rules.ruled[j + 1]:
             applies = False
             for c in range(known.levels[j]):
                 applies = applies or not is_excluded(known, row, j, c)

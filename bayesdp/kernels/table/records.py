@@ -176,7 +176,7 @@ def _draw_level(
     layout: Any, state: Any, i: int, j: int, room: Any, spare: Any, bases: Any, rng: Any
 ) -> None:
     """Draw column j of record i from its full conditional."""
-    if layout.pools[j] < layout.levels[j] and layout.ruled[j] == layout.ruled[j + 1]:
+    if layout.pools[j] < layout.levels[j] and layout.rules.ruled[j] == layout.rules.ruled[j + 1]:
         if _draw_by_pool(layout, state, i, j, room, spare, bases, rng):
             return
         rebase(layout, state, j)
@@ -193,7 +193,7 @@ def _draw_level(
         _gains(layout, state, i, alone, last, normal, old, levels, spare, bases)
         for c in range(levels):
             room[c] += spare[c]
-    if layout.ruled[j] < layout.ruled[j + 1]:
+    if layout.rules.ruled[j] < layout.rules.ruled[j + 1]:
         for c in range(levels):
             if is_excluded(layout, row, j, c):
                 room[c] = -math.inf

@@ -24,6 +24,26 @@ _FAR = 200.0
 """Logarithm of a factor at which factors are computed anew."""
 
 
+class Rules(NamedTuple):
+    """Rules that exclude records; d columns.
+
+    Attributes
+    ----------
+    ruled : shape (d + 1,)
+        Rules that have column j are ruling[ruled[j]:ruled[j + 1]].
+    ruling : shape (places,)
+    named : shape (rules, most columns)
+        Columns of each rule; -1 where it has fewer.
+    barred : shape (rules, all columns' levels)
+        Whether a rule names a level; a record with all of a rule's columns named is excluded.
+    """
+
+    ruled: Integers
+    ruling: Integers
+    named: Integers
+    barred: NDArray[np.bool_]
+
+
 class Layout(NamedTuple):
     """Where the counts of marginals are, and what excludes a record; d columns.
 
@@ -56,13 +76,7 @@ class Layout(NamedTuple):
         These copies, and the column's stride in each.
     wholes : shape (marginals,)
         The copy of each marginal whose columns are in the marginal's own order.
-    ruled : shape (d + 1,)
-        Rules that have column j are ruling[ruled[j]:ruled[j + 1]].
-    ruling : shape (places,)
-    named : shape (rules, most columns)
-        Columns of each rule; -1 where it has fewer.
-    barred : shape (rules, all columns' levels)
-        Whether a rule names a level; a record with all of a rule's columns named is excluded.
+    rules : Rules
     """
 
     levels: Integers
@@ -83,10 +97,7 @@ class Layout(NamedTuple):
     touching: Integers
     leaps: Integers
     wholes: Integers
-    ruled: Integers
-    ruling: Integers
-    named: Integers
-    barred: NDArray[np.bool_]
+    rules: Rules
 
 
 class State(NamedTuple):
@@ -148,14 +159,15 @@ def place_of(layout: Any, state: Any, r: int, i: int) -> Any:
 @inlined
 def is_excluded(layout: Any, row: Any, j: int, level: Any) -> bool:
     """Return True if a rule excludes the record with this level in column j."""
-    for q in range(layout.ruled[j], layout.ruled[j + 1]):
-        rule, every = layout.ruling[q], True
-        for t in range(layout.named.shape[1]):
-            column = layout.named[rule, t]
+    rules = layout.rules
+    for q in range(rules.ruled[j], rules.ruled[j + 1]):
+        rule, every = rules.ruling[q], True
+        for t in range(rules.named.shape[1]):
+            column = rules.named[rule, t]
             if column < 0:
                 break
             one = level if column == j else row[column]
-            if not layout.barred[rule, layout.starts[column] + one]:
+            if not rules.barred[rule, layout.starts[column] + one]:
                 every = False
                 break
         if every:

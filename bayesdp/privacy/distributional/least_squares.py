@@ -157,15 +157,9 @@ def slope(sums: Sequence[float]) -> float:
     Raises
     ------
     InvalidInput
-        If sum g^2 isn't positive.
+        If the numbers aren't two, or sum g^2 isn't positive.
     """
-    squares, products = _numbers(sums, 2)
-    if squares <= 0:
-        raise InvalidInput(
-            f"sum g^2 is {squares}; it must be positive: a predictor that is 0 throughout has no "
-            "slope"
-        )
-    return products / squares
+    return float(coefficients(_numbers(sums, 2), [1])[0])
 
 
 def line(sums: Sequence[float], first: int, second: int) -> tuple[float, float]:
@@ -189,17 +183,9 @@ def line(sums: Sequence[float], first: int, second: int) -> tuple[float, float]:
     InvalidInput
         If the variance of g that the moments give isn't positive.
     """
-    first, second = check_at_least_one("first", first), check_at_least_one("second", second)
-    g, h, squares, products = _numbers(sums, 4)
-    mean, outcome = g / first, h / first
-    variance = squares / second - mean**2
-    if variance <= 0:
-        raise InvalidInput(
-            f"the two parts' moments give g a variance of {variance:.6g}; it must be positive. "
-            "Either g hardly varies or the parts are small: there is no slope"
-        )
-    gradient = (products / second - mean * outcome) / variance
-    return outcome - gradient * mean, gradient
+    sizes = check_at_least_one("first", first), check_at_least_one("second", second)
+    intercept, gradient = coefficients(_numbers(sums, 4), sizes).tolist()
+    return intercept, gradient
 
 
 def coefficients(sums: Sequence[float], sizes: Sequence[int]) -> NDArray[np.float64]:
@@ -242,7 +228,7 @@ def coefficients(sums: Sequence[float], sizes: Sequence[int]) -> NDArray[np.floa
     square = (square + square.T) / (counts[:, None] + counts) - np.outer(mean[:d], mean[:d])
     if np.linalg.eigvalsh(square)[0] <= 0:
         raise InvalidInput(
-            "the parts' moments give the predictors a covariance that none have: they hardly vary, "
+            "sums give the predictors a covariance that isn't positive definite: they hardly vary, "
             "depend on each other, or the parts are small; there are no slopes"
         )
     slopes = np.linalg.solve(square, rows[:, d] / counts - mean[:d] * mean[d])

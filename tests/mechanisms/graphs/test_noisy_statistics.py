@@ -118,7 +118,8 @@ def test_rounding_to_the_lattice_is_charged():
 
 @pytest.mark.parametrize("neighbours", ["edge", "node"])
 @pytest.mark.parametrize(
-    ("formula", "scales"), [("edges", (1.25,)), ("edges + triangle", (0.75, 1.5))]
+    ("formula", "scales"),
+    [("edges", (1.25,)), ("edges + triangle", (0.75, 1.5)), ("sociality", (1.25, 1.25))],
 )
 def test_gaussian_noise_keeps_its_profile_and_rho(formula, scales, neighbours):
     mechanism = bdp.mechanisms.NoisyStatisticsMechanism(formula, scales, 3, noise="gaussian")

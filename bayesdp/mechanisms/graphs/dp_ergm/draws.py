@@ -32,7 +32,7 @@ def edge_sensitivities(formula: str, empty: Network) -> tuple[float, ...]:
     InvalidInput
         If a statistic never changes: its coefficient would be the prior's.
     """
-    each = [up(max(s)) for m in largest_changes(formula, empty) for s in zip(*m, strict=True)]
+    each = [up(most) for moves in largest_changes(formula, empty) for most in moves.most]
     if 0 in each:
         name = bind(formula, empty).names[each.index(0)]
         raise InvalidInput(f"{name} never changes with a tie on {empty.n} nodes; leave it out")

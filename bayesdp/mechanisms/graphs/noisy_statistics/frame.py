@@ -101,7 +101,7 @@ class Frame:
 
     def sensitivities(self, node: bool) -> tuple[Fraction, ...]:
         """Sensitivity of each statistic, its largest change between neighbours."""
-        return tuple(max(column) for term in self.moves(node) for column in zip(*term, strict=True))
+        return tuple(most for moves in self.moves(node) for most in moves.most)
 
     @cached_property
     def furthest(self) -> tuple[Fraction, ...]:

@@ -28,8 +28,9 @@ mu^2 = sum_t ((steps of t) g_t / b_t)^2. Both are convex and increasing in the s
     epsilon = sum over terms of max over moves of sum_t ceil(move_t / g_t) g_t / b_t,
     mu^2    = sum over terms of max over moves of sum_t (ceil(move_t / g_t) g_t / b_t)^2
 
-hold, and are exact where one pair of graphs has the largest move of every term. (Where a term has
-several moves, its statistics are integers and 1 / g is whole, so that ceil loses nothing.)
+hold, and are exact where one pair of graphs has the largest move of every term. Where a change may
+be the sum of two moves, as of sociality, the two largest are added up. (Where a term has several
+moves, its statistics are integers and 1 / g is whole, so that ceil loses nothing.)
 
 M copies with Laplace noise cost M times epsilon, and at delta > 0 what follows from a pure epsilon
 (`pure_profile`). For Gaussian noise, `bayesdp.mechanisms.noise.gaussian_profiles` proves a profile
@@ -51,6 +52,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -210,7 +212,7 @@ class NoisyStatisticsMechanism(Mechanism):
         for moves, size in zip(frame.moves(node), frame.sizes, strict=True):
             here = slice(first, first + size)
             statistics = list(zip(self.granularity[here], scales[here], strict=True))
-            costs.append(max(_cost(move, statistics, power) for move in moves))
+            costs.append(moves.cost(partial(_cost, statistics=statistics, power=power)))
             first += size
         return costs
 
