@@ -8,7 +8,7 @@ the mechanism, as `bayesdp.engines.exchange` has them for one group:
 
 A group's copies depend on its records alone, so given beta and h the groups are independent, and
 each one's points, blocks of records and size move by that module's steps. What is common to all
-moves by two steps more:
+moves by three steps more:
 
 * (beta_j, h) given all records: Metropolis steps.
 * One coefficient, or h, together with all records of all groups, by the exchange. Were the records
@@ -24,6 +24,19 @@ moves by two steps more:
   the ratio of the exchange, with auxiliary draws at the carried records. Any functions mu and
   tau > 0 would do; with these the densities' ratio is exactly 1 over the Jacobian where logits are
   normal, and near it where records are beta.
+* The same with the points, too. Steps that leave theta where it is are as short as theta is certain
+  given x, and where a copy has fewer records than x, that is far less than eta is uncertain. So
+  theta is carried by a bijection T of the square's inside, the shift of logit phi by g' - g and of
+  log lambda by as much as records became narrower, and the auxiliary draw theta' is carried back:
+
+      r = ... prod_m g(x', T theta_m) g(x, T^-1 theta'_m) / (g(x, theta_m) g(x', theta'_m))
+              p(y_m | T theta_m) / p(y_m | theta_m) |T'(theta_m)| |(T^-1)'(theta'_m)|,
+
+  where g, the density on the square with the prior, is 0 outside. The way back draws T^-1 theta' at
+  x with probability g(x, T^-1 theta') / Z(x) and carries it to theta', so the constants cancel as
+  before: it is the Metropolis step on the target times g(x, theta') / Z(x) whose proposal is the map
+  (theta, theta') -> (T theta, T^-1 theta'), theta' drawn at x' before and at x after. Where x' looks
+  to the mechanism as x does from T's origin, all ratios but the copies' are near 1.
 
 Coefficients are taken as b = m + L^-T c, where L L' is about beta's posterior precision, so that
 steps along single c's do whatever the predictors' units are.
@@ -162,7 +175,7 @@ class _Chain:
             mine = self.records[0][k], self.records[1][k]
             populations.draw_records(self.kind, *mine, 0, int(n), eta, self.rng)
         self.tuned = np.array([first_steps(int(n)) for n in self.sizes])
-        self.steps = np.full((2, self.coefs.size), -1.0)
+        self.steps = np.full((3, self.coefs.size), -1.0)
 
     def _start(self, near: Floats, weights: Floats) -> None:
         """Coefficients somewhere near the copies'."""

@@ -34,6 +34,7 @@ from bayesdp.synthesis.censored_base import CensoredSynthesizer
 from bayesdp.synthesis.parameters import by_value
 from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
 from bayesdp.synthesis.scan import Scan
+from bayesdp.synthesis.tally import typed
 
 if TYPE_CHECKING:
     from bayesdp.synthesis.censored_beta_law import BetaLaw
@@ -159,7 +160,7 @@ class CensoredBetaSynthesizer(CensoredSynthesizer, RecordSynthesizer):
             "grid". A scan's column may be larger than memory; see the notes.
         by : array_like, optional
             Each record's group, one of `groups`, of the length of `data`: each group has copies of
-            its own, from its own records. Not with a scan, or a vector of weights.
+            its own, from its own records. Not with a vector of weights.
         variable : str, optional
             Name of the records' column; not "phi" or "lambda" with the engine "pymc". Default:
             the Series' name, or "value".
@@ -192,8 +193,8 @@ class CensoredBetaSynthesizer(CensoredSynthesizer, RecordSynthesizer):
         holds a batch, or a partition of a Dask DataFrame, and about 150 MB. The release is, to the
         last bit, that of the same records in memory.
 
-        A vector of weights or a callable, and the engines "stan" and "pymc", need all records in
-        memory, into which a scan's column is then read.
+        A vector of weights or a callable, the engines "stan" and "pymc", and groups need all records
+        in memory, into which a scan's columns are then read.
         """
         made = self if size is None else dataclasses.replace(self, size=size)
         return RecordSynthesizer.release(made, data, by=by, variable=variable, ledger=ledger)
@@ -221,8 +222,15 @@ class CensoredBetaSynthesizer(CensoredSynthesizer, RecordSynthesizer):
         )
 
     def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Any]:
-        """Check all records, in memory or sorted on disk, or each group's."""
+        """Check all records, in memory or sorted on disk, or each group's, in memory."""
         self.check_by(data, by)
+        if isinstance(data, Scan) and data.by is not None:
+            import pandas as pd
+
+            if by is not None:
+                raise InvalidInput("by is given with a scan; name the column of groups there")
+            table = pd.concat(list(typed(data, (), self.groups)), ignore_index=True)
+            data, by = table[data.column()], table[data.by]
         if by is not None:
             return super().tallies(data, by, name)
         if self.groups is not None:
@@ -231,14 +239,8 @@ class CensoredBetaSynthesizer(CensoredSynthesizer, RecordSynthesizer):
 
     def check_by(self, data: Any, by: Any) -> None:
         """Raise InvalidInput if groups are given where records aren't released by group."""
-        scanned = data.by if isinstance(data, Scan) else None
-        if by is None and scanned is None:
+        if by is None and not (isinstance(data, Scan) and data.by is not None):
             return
-        if isinstance(data, Scan):
-            raise InvalidInput(
-                "by is given with a scan, whose records are sorted as one; read the two columns "
-                "into memory to release by group"
-            )
         if self.engine != "grid":
             raise InvalidInput(
                 f"by is given, but engine is {quoted(self.engine)}, which releases no groups; take "

@@ -185,9 +185,18 @@ class CopiesRegressionModel(Model):
     def _regression(self, release: Release) -> Regression:
         from bayesdp.engines.exchange_groups import Regression
 
-        rows = np.array([self._row(label) for label in release.groups])
-        mean, sd = (np.array(each) for each in self.prior)
-        return Regression(rows, mean, sd, self.spread, self.population)
+        mean, sd = self._each(self.prior)
+        return Regression(self.design(release.groups), mean, sd, self.spread, self.population)
+
+    def design(self, groups: Sequence[Any]) -> NDArray[np.float64]:
+        """Values of the terms for groups, shape (groups, terms).
+
+        Raises
+        ------
+        InvalidInput
+            If a group has no value of a predictor.
+        """
+        return np.array([self._row(label) for label in groups])
 
     def _row(self, label: Any) -> NDArray[np.float64]:
         """Values of the terms for a group."""
@@ -235,10 +244,11 @@ class CopiesRegressionModel(Model):
             )
         return views
 
-    def _checked_prior(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        count, given = len(self.terms), self.prior
+    def _checked_prior(self) -> tuple[Any, Any]:
+        """Return the prior, plain, or raise InvalidInput."""
+        given = self.prior
         try:
-            mean, sd = (np.broadcast_to(np.asarray(v, dtype=float), count) for v in given)
+            mean, sd = self._each(given)
         except (TypeError, ValueError):  # not two, or of another length
             mean = sd = np.array([math.nan])
         if not np.all(np.abs(mean) <= 100) or not np.all((sd >= 0.001) & (sd <= 100)):
@@ -248,7 +258,18 @@ class CopiesRegressionModel(Model):
                 f"one number for all, or one for each of {', '.join(self.terms)}; rescale a "
                 "predictor whose coefficient is elsewhere"
             )
-        return tuple(mean.tolist()), tuple(sd.tolist())
+        first, second = (
+            float(one) if is_number(one) else tuple(each.tolist())
+            for one, each in zip(given, (mean, sd), strict=True)
+        )
+        return first, second
+
+    def _each(self, prior: tuple[Any, Any]) -> tuple[Floats, Floats]:
+        """Means and standard deviations of all coefficients."""
+        mean, sd = prior
+        count = len(self.terms)
+        each = [np.broadcast_to(np.asarray(v, dtype=np.float64), count) for v in (mean, sd)]
+        return each[0], each[1]
 
 
 def _checked_predictors(given: Any) -> dict[str, dict[Any, float]]:

@@ -132,6 +132,12 @@ def logit_moments(kind: int, g: float, h: float) -> Any:
 
 
 @kernel
+def log_precision_of(kind: int, h: float) -> float:
+    """About the log lambda of beta variables as narrow as records, up to a constant."""
+    return -2.0 * h if kind == LOGIT_NORMAL else h
+
+
+@kernel
 def carry_records(kind: int, old: Any, new: Any, n: int, eta: Floats, other: Floats) -> float:
     """Write to `new` the n records of `old`, carried from parameters eta to others.
 

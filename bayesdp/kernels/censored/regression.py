@@ -12,12 +12,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.kernels.censored.clipped_beta import MOST, Copies, Posterior, copy_at
-from bayesdp.kernels.censored.exchange import log_exchange, move_points, move_records, tune
+from bayesdp.kernels.censored.clipped_beta import (
+    MOST,
+    Copies,
+    Posterior,
+    copy_at,
+    draw_points,
+    prior_at,
+    score_at,
+)
+from bayesdp.kernels.censored.exchange import move_points, move_records, tune
 from bayesdp.kernels.censored.populations import (
     carry_records,
     in_range,
     log_of_records,
+    log_precision_of,
     log_prior_of_spread,
     sums_of,
 )
@@ -130,7 +139,70 @@ def _copies_of(copies: Copies, k: int) -> Copies:
 
 
 @kernel
+def _carry_point(u: float, v: float, along: float, up: float) -> Any:
+    """Carry a point by `along` in the logit of u and by `up` in v.
+
+    Returns the point, and the log of the map's Jacobian, -inf outside the square.
+    """
+    if along == 0.0 and up == 0.0:
+        return u, v, 0.0
+    if not 0.0 < u < 1.0:
+        return u, v, -np.inf
+    carried, higher = 1.0 / (1.0 + (1.0 - u) / u * math.exp(-along)), v + up
+    if not (0.0 < carried < 1.0 and 0.0 <= higher < 1.0):
+        return carried, higher, -np.inf
+    jacobian = math.log(carried) + math.log1p(-carried) - math.log(u) - math.log1p(-u)
+    return carried, higher, jacobian
+
+
+@kernel
+def log_carried(
+    old: Any,
+    new: Any,
+    points: Floats,
+    moved: Floats,
+    shift: Any,
+    copies: Copies,
+    law: Posterior,
+    drawn: Floats,
+    work: Floats,
+    rng: Any,
+) -> float:
+    """Log ratio of the exchange in which points are carried by `shift`, and drawn ones back.
+
+    Records are (t1, t2, n). `moved` is room for the points carried. -inf if any leave the square;
+    NaN if none were drawn, and `work[0, 0]` then says why.
+    """
+    total = 0.0
+    for m in range(points.shape[0]):
+        u, v = points[m, 0], points[m, 1]
+        moved[m, 0], moved[m, 1], jacobian = _carry_point(u, v, shift[0], shift[1])
+        if jacobian == -np.inf:
+            return jacobian
+        total += jacobian - score_at(old[0], old[1], old[2], u, v, law)
+        total -= prior_at(u, v, law) + copy_at(copies, m, u, v, law)
+        u, v = moved[m, 0], moved[m, 1]
+        total += score_at(new[0], new[1], new[2], u, v, law)
+        total += prior_at(u, v, law) + copy_at(copies, m, u, v, law)
+    work[0, 0], work[0, 1], work[0, 2], work[0, 3] = 0.0, 1.0, 0.0, 1.0
+    used = draw_points(new[0], new[1], new[2], law, work, 1, rng, drawn)
+    if used < 0:
+        work[0, 0] = used
+        return np.nan
+    for m in range(points.shape[0]):
+        u, v = drawn[m, 0], drawn[m, 1]
+        total -= score_at(new[0], new[1], new[2], u, v, law) + prior_at(u, v, law)
+        u, v, jacobian = _carry_point(u, v, -shift[0], -shift[1])
+        if jacobian == -np.inf:
+            return jacobian
+        total += jacobian
+        total += score_at(old[0], old[1], old[2], u, v, law) + prior_at(u, v, law)
+    return total
+
+
+@kernel
 def _carry(
+    along: float,
     kind: int,
     records: Any,
     room: Any,
@@ -138,24 +210,31 @@ def _carry(
     etas: Floats,
     others: Floats,
     points: Floats,
-    drawn: Floats,
+    moved: Floats,
+    copies: Copies,
     laws: Floats,
+    drawn: Floats,
     work: Floats,
     rng: Any,
 ) -> float:
-    """Carry all groups' records to other parameters, in `room`; return the log ratio.
+    """Carry all groups' records to other parameters, in room; return the log ratio.
 
-    It leaves out the coefficients' prior. NaN is as by `log_exchange`.
+    Points are carried too where `along` is 1, and stay where it is 0.
+
+    It leaves out the coefficients' prior. NaN is as by `log_carried`.
     """
     (t1, t2), (new1, new2), total = records, room, 0.0
     for k in range(etas.shape[0]):
-        n, law = sizes[k], _law_of(laws, k)
-        new = new1[k], new2[k]
-        total += carry_records(kind, (t1[k], t2[k]), new, n, etas[k], others[k])
-        total += log_exchange(
-            (t1[k], t2[k], n), (new1[k], new2[k], n), points[k], drawn, law, work, rng
-        )
-        if np.isnan(total):
+        n, law, seen = sizes[k], _law_of(laws, k), _copies_of(copies, k)
+        old, new = (t1[k], t2[k]), (new1[k], new2[k])
+        total += carry_records(kind, old, new, n, etas[k], others[k])
+        up = log_precision_of(kind, others[k, 1] - etas[k, 1]) / law.span
+        shift = along * (others[k, 0] - etas[k, 0]), along * up
+        total += log_carried(
+            (t1[k], t2[k], n), (new1[k], new2[k], n), points[k], moved[k], shift, seen, law, drawn,
+            work, rng,
+        )  # fmt: skip
+        if not total > -np.inf:  # or there was no draw
             break
     return total
 
@@ -205,27 +284,30 @@ def _move_all(
     design: Design,
     points: Floats,
     drawn: Floats,
+    copies: Copies,
     laws: Floats,
     steps: Floats,
     rate: float,
     work: Floats,
     rng: Any,
 ) -> float:
-    """Step each coefficient, and h, together with all records; return the share accepted.
+    """Step each coefficient, and h, with all records, and with points; return the share accepted.
 
     Below 0 is why there was no draw.
     """
     (t1, t2), (new1, new2), shape = records, room, (sizes.size, 2)
-    etas, others, taken = np.empty(shape), np.empty(shape), 0.0
-    for k in range(coefs.size):
+    etas, others, moved, taken = np.empty(shape), np.empty(shape), np.empty_like(points), 0.0
+    for step in range(2 * coefs.size):
+        along, k = step % 2, step // 2
         _etas(kind, coefs, design, etas)
         ratio, old = -_log_prior(kind, coefs, design), coefs[k]
-        coefs[k] += math.exp(steps[k]) * rng.standard_normal()
+        coefs[k] += math.exp(steps[along, k]) * rng.standard_normal()
         if _etas(kind, coefs, design, others):
             ratio += _log_prior(kind, coefs, design)
             ratio += _carry(
-                kind, records, room, sizes, etas, others, points, drawn, laws, work, rng
-            )
+                along, kind, records, room, sizes, etas, others, points, moved, copies, laws,
+                drawn, work, rng,
+            )  # fmt: skip
             if np.isnan(ratio):
                 return work[0, 0]  # type: ignore[no-any-return]
         else:
@@ -235,10 +317,11 @@ def _move_all(
             for i in range(sizes.size):
                 n = sizes[i]
                 t1[i, :n], t2[i, :n] = new1[i, :n], new2[i, :n]
-            taken += 1.0 / coefs.size
+            points[:] = moved
+            taken += 0.5 / coefs.size
         else:
             coefs[k] = old
-        tune(steps, k, 1.0 if accepted else 0.0, _AIM, rate)
+        tune(steps[along], k, 1.0 if accepted else 0.0, _AIM, rate)
     return taken
 
 
@@ -280,8 +363,9 @@ def group_sweeps(
         Log probabilities of each group's sizes.
     tuned : ndarray, shape (groups, 12)
         As `exchange_sweeps` has it.
-    steps : ndarray, shape (2, terms + 1)
-        Logs of the coefficients' steps together with records, and given these.
+    steps : ndarray, shape (3, terms + 1)
+        Logs of the coefficients' steps together with records, with records and points, and given
+        records.
     begun, warmup, sweeps : int
         Sweeps done before, sweeps in which steps are tuned, and sweeps to do.
 
@@ -306,14 +390,14 @@ def group_sweeps(
             if status < 0:
                 return kept, status
         moved = _move_all(
-            kind, records, room, sizes, coefs, design, points, drawn, laws, steps[0], rate, work,
-            rng,
+            kind, records, room, sizes, coefs, design, points, drawn, copies, laws, steps, rate,
+            work, rng,
         )  # fmt: skip
         if moved < 0:
             return kept, int(moved)
         for k in range(groups):
             sums[k, 0], sums[k, 1] = sums_of(kind, t1[k], t2[k], sizes[k])
-        lp = _move_coefs(kind, sizes, sums, coefs, design, etas, steps[1], 0.5 * rate, rng)
+        lp = _move_coefs(kind, sizes, sums, coefs, design, etas, steps[2], 0.5 * rate, rng)
         for k in range(groups):
             law, seen = _law_of(laws, k), _copies_of(copies, k)
             for m in range(points.shape[1]):
