@@ -34,9 +34,9 @@ moves by three steps more:
 
   where g, the density on the square with the prior, is 0 outside. The way back draws T^-1 theta' at
   x with probability g(x, T^-1 theta') / Z(x) and carries it to theta', so the constants cancel as
-  before: it is the Metropolis step on the target times g(x, theta') / Z(x) whose proposal is the map
-  (theta, theta') -> (T theta, T^-1 theta'), theta' drawn at x' before and at x after. Where x' looks
-  to the mechanism as x does from T's origin, all ratios but the copies' are near 1.
+  before: a Metropolis step on the target times g(x, theta') / Z(x), whose proposal is the map
+  (theta, theta') -> (T theta, T^-1 theta'), theta' drawn at x' before and at x after. Where the
+  mechanism's posterior moves with x as T does, all ratios but the copies' are near 1.
 
 Coefficients are taken as b = m + L^-T c, where L L' is about beta's posterior precision, so that
 steps along single c's do whatever the predictors' units are.
@@ -212,8 +212,8 @@ def in_terms(regression: Regression, root: Floats, kept: Floats) -> Floats:
 
 def stacked(seen: Sequence[clipped.Copies]) -> clipped.Copies:
     """Return groups' statistics of copies in arrays with a row for each group."""
-    arrays = [np.array([each[k] for each in seen]) for k in range(5)]
-    return clipped.Copies(*arrays, seen[0].low, seen[0].high)
+    t1, t2, within, first, last = (np.array([each[k] for each in seen]) for k in range(5))
+    return clipped.Copies(t1, t2, within, first, last, seen[0].low, seen[0].high)
 
 
 def sample_groups(

@@ -193,8 +193,8 @@ class CensoredBetaSynthesizer(CensoredSynthesizer, RecordSynthesizer):
         holds a batch, or a partition of a Dask DataFrame, and about 150 MB. The release is, to the
         last bit, that of the same records in memory.
 
-        A vector of weights or a callable, the engines "stan" and "pymc", and groups need all records
-        in memory, into which a scan's columns are then read.
+        A vector of weights or a callable, the engines "stan" and "pymc", and groups need all
+        records in memory, into which a scan's columns are then read.
         """
         made = self if size is None else dataclasses.replace(self, size=size)
         return RecordSynthesizer.release(made, data, by=by, variable=variable, ledger=ledger)

@@ -335,8 +335,8 @@ BAD = {
         "synthesizer.public_n: a CensoredBetaSynthesizer has no such parameter",
     "people.csv --column income --synthesizer censored_beta --epsilon 2 --by sex --all-groups":
         "where the groups' sizes are confidential so are these; list all that may occur",
-    "people.csv --column smokes --epsilon 2 --by sex --all-groups --set 'public_n = false' --size 9 "
-    "--synthesizer beta_binomial": "list all that may occur: --groups a,b,c",
+    "people.csv --column smokes --epsilon 2 --by sex --all-groups --set 'public_n = false' "
+    "--size 9 --synthesizer beta_binomial": "list all that may occur: --groups a,b,c",
     "people.csv --column income --synthesizer censored_beta --epsilon 2": "at 0 or 1, or outside",
     "people.csv --column income --synthesizer censored_beta": "synthesizer.epsilon is missing",
     "people.csv --column smokes --epsilon 1 --set epsilon=2": "epsilon is given twice",

@@ -282,9 +282,8 @@ def _checked_predictors(given: Any) -> dict[str, dict[Any, float]]:
             "as {'age': {'north': 41, 'south': 38}}, or be a DataFrame with a row for each group"
         )
     made: dict[str, dict[Any, float]] = {}
-    for name, values in given.items():
-        if hasattr(values, "to_dict"):
-            values = values.to_dict()
+    for name, column in given.items():
+        values = column.to_dict() if hasattr(column, "to_dict") else column
         if not isinstance(name, str) or not name or name == _INTERCEPT:
             raise InvalidInput(
                 f"predictors has the name {quoted(name)}; names must be texts, and not "

@@ -63,7 +63,7 @@ class Design(NamedTuple):
 @kernel
 def _etas(kind: int, coefs: Floats, design: Design, etas: Floats) -> bool:
     """Compute each group's parameters; return whether all are in range."""
-    terms = design.rows.shape[1]
+    terms: int = design.rows.shape[1]
     good = True
     for k in range(etas.shape[0]):
         g = design.offset[k]
@@ -76,7 +76,7 @@ def _etas(kind: int, coefs: Floats, design: Design, etas: Floats) -> bool:
 
 @kernel
 def _log_prior(kind: int, coefs: Floats, design: Design) -> float:
-    terms = design.root.shape[1]
+    terms: int = design.root.shape[1]
     total = log_prior_of_spread(kind, coefs[terms], design.shape, design.rate)
     for i in range(terms):
         away = 0.0
@@ -123,7 +123,7 @@ def _move_coefs(
             coefs[k] = old
         tune(steps, k, 1.0 if accepted else 0.0, _AIM, rate)
     _etas(kind, coefs, design, etas)
-    return now  # type: ignore[no-any-return]
+    return now
 
 
 @kernel
@@ -178,7 +178,7 @@ def log_carried(
         u, v = points[m, 0], points[m, 1]
         moved[m, 0], moved[m, 1], jacobian = _carry_point(u, v, shift[0], shift[1])
         if jacobian == -np.inf:
-            return jacobian
+            return -np.inf
         total += jacobian - score_at(old[0], old[1], old[2], u, v, law)
         total -= prior_at(u, v, law) + copy_at(copies, m, u, v, law)
         u, v = moved[m, 0], moved[m, 1]
@@ -194,7 +194,7 @@ def log_carried(
         total -= score_at(new[0], new[1], new[2], u, v, law) + prior_at(u, v, law)
         u, v, jacobian = _carry_point(u, v, -shift[0], -shift[1])
         if jacobian == -np.inf:
-            return jacobian
+            return -np.inf
         total += jacobian
         total += score_at(old[0], old[1], old[2], u, v, law) + prior_at(u, v, law)
     return total
