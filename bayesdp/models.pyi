@@ -17,7 +17,11 @@ from .inference.graphs.ergm import ERGMModel as ERGMModel
 from .inference.log_linear.model import LogLinearModel as LogLinearModel
 from .inference.own import PyMCModel as PyMCModel
 from .inference.records.beta import BetaModel as BetaModel
+from .inference.records.beta_regression import BetaRegressionModel as BetaRegressionModel
 from .inference.records.logit_normal import LogitNormalModel as LogitNormalModel
+from .inference.records.logit_normal_regression import (
+    LogitNormalRegressionModel as LogitNormalRegressionModel,
+)
 from .inference.records.model import RecordModel as RecordModel
 from .inference.records.quantile import QuantileModel as QuantileModel
 from .inference.regression.linear import LinearRegressionModel as LinearRegressionModel

@@ -218,6 +218,11 @@ def _run(
         declared["groups"] = list(listed.values()) if listed else None
     synthesizer, settings = release_of(name, declared)
     folder = config.folder if given["data"] is None else Path()
+    if all_groups and not getattr(synthesizer, "public_n", True):
+        raise InvalidInput(
+            "all-groups publishes the labels that occur, and where the groups' sizes are "
+            "confidential so are these; list all that may occur: --groups a,b,c"
+        )
     data, labels = section.scanned(folder, synthesizer)
     if all_groups:
         from bayesdp.synthesis.groups import sorted_labels

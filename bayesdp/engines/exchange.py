@@ -64,8 +64,8 @@ from bayesdp.progress import Step, no_step
 from bayesdp.threads import Halting, in_threads
 
 Floats = NDArray[np.float64]
-_PIECE = 20  # sweeps between steps of progress, at which an interrupt ends a chain
-_TUNED = 12
+PIECE = 20  # sweeps between steps of progress, at which an interrupt ends a chain
+TUNED = 12
 
 
 @dataclass(frozen=True)
@@ -94,13 +94,7 @@ class CopiesPosterior:
 
     def law(self) -> clipped.Posterior:
         """Public numbers of the mechanism's posterior, as kernels take them."""
-        view = self.view
-        smallest, shape = view.prior_lambda
-        span = math.log(view.largest / smallest)
-        cells = (math.ldexp(1.0, bits) for bits in view.grid)
-        return clipped.Posterior(
-            *view.interval, *view.prior_phi, shape, math.log(smallest), span, *cells
-        )
+        return law_of(self.view)
 
     def copies(self) -> clipped.Copies:
         """Sufficient statistics of the copies, records that were rounded to an end apart."""
@@ -108,10 +102,7 @@ class CopiesPosterior:
 
     def log_sizes(self) -> Floats:
         """Log Pr[n] at each n from 0 to the largest."""
-        logs = np.full(max(n for n, _ in self.sizes) + 1, -np.inf)
-        for n, probability in self.sizes:
-            logs[n] = math.log(probability)
-        return logs
+        return logs_of(self.sizes)
 
 
 @dataclass
@@ -125,37 +116,30 @@ class _Chain:
     n: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.kind, start_of = _POPULATIONS[self.target.population]
+        self.kind, start_of = POPULATIONS[self.target.population]
         self.law, self.seen = self.target.law(), self.target.copies()
         self.log_sizes, self.prior = self.target.log_sizes(), np.array(self.target.prior)
         start = moments_of(self.seen)
-        self.points = np.array([self._place(*each) for each in start])
+        self.points = np.array([place(self.law, *each) for each in start])
         near = np.mean(start, axis=0)
         self.eta = start_of(*near) + 0.5 * self.rng.standard_normal(2)
         possible = np.flatnonzero(self.log_sizes > -np.inf)
         self.n = int(self.rng.choice(possible))
         self.records = np.zeros(self.log_sizes.size), np.zeros(self.log_sizes.size)
         populations.draw_records(self.kind, *self.records, 0, self.n, self.eta, self.rng)
-        self.tuned, self.mean = np.zeros(_TUNED), np.array([*self.eta, 0.1, 0.0, 0.1])
-        self.tuned[:6] = -4.0, -4.0, -1.0, -1.0, math.log(self.n + 1), -1.0
-        self.tuned[9:] = math.sqrt(0.1), 0.0, math.sqrt(0.1)
-
-    def _place(self, logit: float, log_lambda: float) -> tuple[float, float]:
-        """A point of the grid's square at (phi, lambda), or as near as there is one."""
-        along = (log_lambda - self.law.least) / self.law.span
-        return 1 / (1 + math.exp(-logit)), min(max(along, 0.01), 0.99)
+        self.tuned, self.mean = first_steps(self.n), np.array([*self.eta, 0.1, 0.0, 0.1])
 
     def run(self, warmup: int, draws: int, step: Step) -> Floats:
         """Run the chain, piece by piece; shape (draws, 5)."""
         kept, begun = [], 0
         while begun < warmup + draws:
-            sweeps = min(_PIECE, warmup + draws - begun)
+            sweeps = min(PIECE, warmup + draws - begun)
             rows, self.n, status = kernels.exchange_sweeps(
                 self.kind, self.records, self.n, self.eta, self.points, self.seen, self.law,
                 self.prior, self.log_sizes, self.tuned, self.mean, begun, warmup, sweeps, self.rng,
             )  # fmt: skip
             if status:
-                raise EngineFailed(_WHY[status])
+                raise EngineFailed(WHY[status])
             kept.append(rows)
             begun += sweeps
             step(sweeps)
@@ -173,17 +157,49 @@ def _of_logits(logit: float, log_lambda: float) -> Floats:
     return np.array([special.digamma(a) - special.digamma(b), 0.5 * math.log(variance)])
 
 
-_POPULATIONS = {
+POPULATIONS = {
     "beta": (populations.BETA, _as_is),
     "logit_normal": (populations.LOGIT_NORMAL, _of_logits),
 }
 """A population's number, and its parameters near copies of this logit phi and log lambda."""
 
-_WHY = {
+WHY = {
     clipped.BOUND: "a bound on the mechanism's grid didn't hold, so nothing could be drawn exactly",
     clipped.ROUGH: "the mechanism's posterior was too rough to draw from it exactly: a million "
     "proposals were rejected",
 }
+
+
+def law_of(view: BetaCopiesView) -> clipped.Posterior:
+    """Return public numbers of the mechanism's posterior, as kernels take them."""
+    smallest, shape = view.prior_lambda
+    span = math.log(view.largest / smallest)
+    cells = (math.ldexp(1.0, bits) for bits in view.grid)
+    return clipped.Posterior(
+        *view.interval, *view.prior_phi, shape, math.log(smallest), span, *cells
+    )
+
+
+def logs_of(sizes: Sequence[tuple[int, float]]) -> Floats:
+    """Return log Pr[n] at each n from 0 to the largest."""
+    logs = np.full(max(n for n, _ in sizes) + 1, -np.inf)
+    for n, probability in sizes:
+        logs[n] = math.log(probability)
+    return logs
+
+
+def place(law: clipped.Posterior, logit: float, log_lambda: float) -> tuple[float, float]:
+    """Return a point of the grid's square at (phi, lambda), or as near as there is one."""
+    along = (log_lambda - law.least) / law.span
+    return 1 / (1 + math.exp(-logit)), min(max(along, 0.01), 0.99)
+
+
+def first_steps(n: int) -> Floats:
+    """Return what `exchange_sweeps` tunes, as it starts with n records."""
+    tuned = np.zeros(TUNED)
+    tuned[:6] = -4.0, -4.0, -1.0, -1.0, math.log(n + 1), -1.0
+    tuned[9:] = math.sqrt(0.1), 0.0, math.sqrt(0.1)
+    return tuned
 
 
 def sample_exchange(
@@ -254,7 +270,7 @@ def sample_records(
     -------
     ndarray, shape (chains, draws, 3)
     """
-    kind, start_of = _POPULATIONS[population]
+    kind, start_of = POPULATIONS[population]
     t1, t2, n = np.log(records), np.log1p(-records), records.size
     sums = populations.sums_of(kind, t1, t2, n)
     near, made, kept = moments_of(copies_of([records], (0.0, 1.0))), np.array(prior), []

@@ -25,6 +25,7 @@ from bayesdp.inference.gaussian.model import GaussianModel
 from bayesdp.inference.graphs.beta_model import NetworkBetaModel
 from bayesdp.inference.graphs.ergm import ERGMModel
 from bayesdp.inference.records.copies import CensoredCopiesModel
+from bayesdp.inference.records.copies_regression import CopiesRegressionModel
 from bayesdp.inference.records.quantile import QuantileModel
 from bayesdp.inference.regression.linear import LinearRegressionModel
 from bayesdp.inference.regression.logistic import LogisticRegressionModel
@@ -141,6 +142,25 @@ def _spread(
         "sd": np.asarray(np.std(records, ddof=1)),
         "quantile": np.quantile(records, model.quantiles),
     }
+
+
+@truth.register
+def _regressed_means(
+    model: CopiesRegressionModel, data: Any, by: Any, release: Any, posterior: Any
+) -> Numbers:
+    import statsmodels.api as sm
+    from statsmodels.othermod.betareg import BetaModel
+
+    low, high = release.parts[0].mechanism.bounds
+    groups = [np.asarray(each, dtype=np.float64) for each in _groups(data, by, release)]
+    shares = (np.concatenate(groups) - low) / (high - low)
+    rows = np.repeat(model.design(release.groups), [each.size for each in groups], axis=0)
+    found = {"mean": _by_group([np.mean(each) if each.size else np.nan for each in groups])}
+    if model.population == "logit_normal":
+        fit = sm.OLS(np.log(shares / (1 - shares)), rows).fit()
+        return found | {"beta": fit.params, "sigma": np.asarray(np.sqrt(fit.scale))}
+    *beta, log_precision = BetaModel(shares, rows).fit(disp=0).params
+    return found | {"beta": np.array(beta), "precision": np.asarray(np.exp(log_precision))}
 
 
 @truth.register

@@ -13,6 +13,7 @@ MODELS = Registry(
     {
         "beta": "records.beta:BetaModel",
         "beta_model": "graphs.beta_model:NetworkBetaModel",
+        "beta_regression": "records.beta_regression:BetaRegressionModel",
         "binomial": "counts.binomial:BinomialModel",
         "ergm": "graphs.ergm:ERGMModel",
         "gamma": "gamma.model:GammaModel",
@@ -21,6 +22,7 @@ MODELS = Registry(
         "hierarchical_gaussian": "gaussian.hierarchical:HierarchicalGaussianModel",
         "linear_regression": "regression.linear:LinearRegressionModel",
         "logit_normal": "records.logit_normal:LogitNormalModel",
+        "logit_normal_regression": "records.logit_normal_regression:LogitNormalRegressionModel",
         "log_linear": "log_linear.model:LogLinearModel",
         "logistic_regression": "regression.logistic:LogisticRegressionModel",
         "multinomial": "counts.multinomial:MultinomialModel",

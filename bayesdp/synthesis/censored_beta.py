@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from bayesdp.synthesis.censored_base import CensoredSynthesizer
 from bayesdp.synthesis.parameters import by_value
 from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
 from bayesdp.synthesis.scan import Scan
+from bayesdp.synthesis.tally import typed
 
 if TYPE_CHECKING:
     from bayesdp.synthesis.censored_beta_law import BetaLaw
@@ -90,6 +91,9 @@ class CensoredBetaSynthesizer(CensoredSynthesizer, RecordSynthesizer):
     bounds : tuple of two floats
         Bounds that all records lie strictly between, chosen without the data: (0, 500_000), say, of
         incomes. Records at or outside them are refused.
+    groups : sequence of labels, optional
+        All groups that may occur, where records are released by group, with the engine "grid": as
+        their sizes are confidential, so is which of them occur.
 
     Raises
     ------
@@ -120,8 +124,9 @@ class CensoredBetaSynthesizer(CensoredSynthesizer, RecordSynthesizer):
     grid: tuple[int, int] = (30, 30)
     size: int = declared(check_at_least_one, default=2000)
     bounds: tuple[float, float] = declared(by_value(check_bounds), default=(0.0, 1.0))
+    groups: Sequence[Any] | None = None
 
-    grouped = False
+    public_n: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -153,8 +158,9 @@ class CensoredBetaSynthesizer(CensoredSynthesizer, RecordSynthesizer):
         data : array_like or Scan
             The confidential records, all between the bounds; at least one, unless the engine is
             "grid". A scan's column may be larger than memory; see the notes.
-        by : None
-            There are no groups.
+        by : array_like, optional
+            Each record's group, one of `groups`, of the length of `data`: each group has copies of
+            its own, from its own records. Not with a vector of weights.
         variable : str, optional
             Name of the records' column; not "phi" or "lambda" with the engine "pymc". Default:
             the Series' name, or "value".
@@ -187,8 +193,8 @@ class CensoredBetaSynthesizer(CensoredSynthesizer, RecordSynthesizer):
         holds a batch, or a partition of a Dask DataFrame, and about 150 MB. The release is, to the
         last bit, that of the same records in memory.
 
-        A vector of weights or a callable, and the engines "stan" and "pymc", need all records in
-        memory, into which a scan's column is then read.
+        A vector of weights or a callable, the engines "stan" and "pymc", and groups need all
+        records in memory, into which a scan's columns are then read.
         """
         made = self if size is None else dataclasses.replace(self, size=size)
         return RecordSynthesizer.release(made, data, by=by, variable=variable, ledger=ledger)
@@ -216,9 +222,35 @@ class CensoredBetaSynthesizer(CensoredSynthesizer, RecordSynthesizer):
         )
 
     def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Any]:
-        """Check all records, in memory or sorted on disk."""
+        """Check all records, in memory or sorted on disk, or each group's, in memory."""
         self.check_by(data, by)
+        if isinstance(data, Scan) and data.by is not None:
+            import pandas as pd
+
+            if by is not None:
+                raise InvalidInput("by is given with a scan; name the column of groups there")
+            table = pd.concat(list(typed(data, (), self.groups)), ignore_index=True)
+            data, by = table[data.column()], table[data.by]
+        if by is not None:
+            return super().tallies(data, by, name)
+        if self.groups is not None:
+            raise InvalidInput("groups is given, but by is not: say each record's group")
         return {None: self.tally(data)}
+
+    def check_by(self, data: Any, by: Any) -> None:
+        """Raise InvalidInput if groups are given where records aren't released by group."""
+        if by is None and not (isinstance(data, Scan) and data.by is not None):
+            return
+        if self.engine != "grid":
+            raise InvalidInput(
+                f"by is given, but engine is {quoted(self.engine)}, which releases no groups; take "
+                "engine='grid', or leave by out"
+            )
+        if self._weighting == ATTACHED and not callable(self.weights):
+            raise InvalidInput(
+                "by is given, but weights is a vector; give a function of a record, as a callable "
+                "or PublicWeights"
+            )
 
     def known(self, tally: Any) -> None:
         """Return None: the mechanism follows from nothing that is public about the records."""

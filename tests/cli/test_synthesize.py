@@ -333,11 +333,16 @@ BAD = {
     "people.csv --epsilon 2": "give either column or columns",
     "people.csv --column smokes --columns age,sex --epsilon 2": "give either column or columns",
     "people.csv --columns smokes,age --above 3 --epsilon 2": "about one column",
-    "people.csv --column income --synthesizer censored_beta --epsilon 2 --by sex": "has no groups",
+    "people.csv --column income --synthesizer perturbed_histogram --epsilon 2 --by sex "
+    "--set 'bounds.income = [0, 1]' --bins 2": "has no groups",
+    "people.csv --column income --synthesizer censored_beta --epsilon 2 --by sex --bounds 0,1e9":
+        "groups is missing",
     "people.csv --column income --synthesizer censored_beta --epsilon 2 --confidential-n":
         "synthesizer.public_n: a CensoredBetaSynthesizer has no such parameter",
     "people.csv --column income --synthesizer censored_beta --epsilon 2 --by sex --all-groups":
-        "groups: a CensoredBetaSynthesizer has no such parameter",
+        "where the groups' sizes are confidential so are these; list all that may occur",
+    "people.csv --column smokes --epsilon 2 --by sex --all-groups --set 'public_n = false' "
+    "--size 9 --synthesizer beta_binomial": "list all that may occur: --groups a,b,c",
     "people.csv --column income --synthesizer censored_beta --epsilon 2": "at 0 or 1, or outside",
     "people.csv --column income --synthesizer censored_beta": "synthesizer.epsilon is missing",
     "people.csv --column smokes --epsilon 1 --set epsilon=2": "epsilon is given twice",

@@ -22,7 +22,8 @@ class Case:
 
     `dims` are those of all variables but the `scalars`. Where the draws aren't independent,
     `engine` says what draws them.
-    Where it has no evidence, `no_evidence` is a part of the reason given.
+    Where it has no evidence, `no_evidence` is a part of the reason given. Where one model is of all
+    groups `together`, `dims_of` says which variables have them.
     """
 
     model: Any
@@ -33,6 +34,7 @@ class Case:
     why: str = "exist"
     dims_of: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     no_evidence: str | None = None
+    together: bool = False
 
 
 def counted() -> bdp.Release:
@@ -153,6 +155,21 @@ def beta_copies() -> bdp.Release:
         return made.release(np.random.default_rng(1).beta(3, 5, 12))
 
 
+def beta_copies_of_groups() -> bdp.Release:
+    made = bdp.synthesizers.CensoredBetaSynthesizer(
+        epsilon=30.0, size=40, center=0.5, groups=("a", "b", "c")
+    )
+    with bdp.reproducible(1):
+        records = np.random.default_rng(1).beta(3, 5, 30)
+        return made.release(records, by=np.repeat(["a", "b", "c"], 10))
+
+
+BETA_BY_GROUP = {
+    "beta": ("coefficient",), "mean": ("group",), "precision": (), "sigma": ()
+}  # fmt: skip
+BY_GROUP = {"x": {"a": -1, "b": 0, "c": 1}}
+
+
 def chosen_quantiles() -> bdp.Release:
     made = bdp.mechanisms.QuantileMechanism(2.0, range(11), (0.25, 0.5))
     return bdp.Release.of_groups({"a": (made, [(2, 4)])})
@@ -250,6 +267,28 @@ CASES = {
         "cancel",
         {"quantile": ("probability",)},
         no_evidence="nobody knows",
+    ),
+    "beta regression, copies": Case(
+        bdp.models.BetaRegressionModel(BY_GROUP, (-0.5, 0.1), n=10, precision=(60.0, 8.0)),
+        beta_copies_of_groups,
+        ("beta", "mean", "precision"),
+        (),
+        "exchange",
+        "cancel",
+        BETA_BY_GROUP,
+        no_evidence="nobody knows",
+        together=True,
+    ),
+    "logit-normal regression, copies": Case(
+        bdp.models.LogitNormalRegressionModel(BY_GROUP, (-0.5, 0.1), n=10, variance=(60.0, 30.0)),
+        beta_copies_of_groups,
+        ("beta", "mean", "sigma"),
+        (),
+        "exchange",
+        "cancel",
+        BETA_BY_GROUP,
+        no_evidence="nobody knows",
+        together=True,
     ),
     "quantiles, groups": Case(
         bdp.models.QuantileModel("lognormal", (1.0, 1.0, 0.5, 0.5), range(20, 40)),
@@ -371,9 +410,10 @@ def test_the_shape_of_a_fit(case, method, fitted):
     assert set(idata.posterior.data_vars) == set(case.variables)
     for name in case.variables:
         draws, own = idata.posterior[name], case.dims_of.get(name, case.dims)
-        assert draws.dims == ("chain", "draw", *(["group"] if release.by else []), *own)
+        group = ["group"] if release.by and not case.together else []
+        assert draws.dims == ("chain", "draw", *group, *own)
         assert (draws.sizes["chain"], draws.sizes["draw"]) == (3, 50)
-        if release.by:
+        if "group" in draws.dims:
             assert draws["group"].to_numpy().tolist() == list(release.groups)
     for g, part in enumerate(release.parts):
         outputs = idata.observed_data["outputs"]

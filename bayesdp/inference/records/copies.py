@@ -30,7 +30,7 @@ from bayesdp.release import Part, Release
 
 Floats = NDArray[np.float64]
 Prior = tuple[float, float, float, float]
-_ENDS = 2.0**-1022, 1 - 2.0**-53  # of the floating-point numbers that records are
+ENDS = 2.0**-1022, 1 - 2.0**-53  # of the floating-point numbers that records are
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class CensoredCopiesModel(Model):
         """Read all copies' records as if they were confidential ones."""
         part = one_group(release).parts[0]
         low, high = self._view_of(part).bounds
-        return ((np.concatenate(part.outputs) - low) / (high - low)).clip(*_ENDS)
+        return ((np.concatenate(part.outputs) - low) / (high - low)).clip(*ENDS)
 
     def sample(self, run: Run) -> Draws:
         """Run chains over the parameters, the records and what the mechanism drew."""
@@ -129,7 +129,7 @@ class CensoredCopiesModel(Model):
         if len(run.read.sizes) > 1:
             posterior["n"] = kept[..., 2].astype(np.int64)
         statistics = {"lp": kept[..., 3], "acceptance_rate": kept[..., 4]}
-        return Draws(posterior, statistics, "exchange", _versions())
+        return Draws(posterior, statistics, "exchange", versions())
 
     def naive(self, run: Run) -> Draws:
         """Draw the parameters given the copies' records, taken for confidential ones."""
@@ -138,7 +138,7 @@ class CensoredCopiesModel(Model):
         kept = sample_records(self.population, run.read, self.prior, **run.chained)
         bounds = self._view_of(run.release.parts[0]).bounds
         posterior = self._named(kept[..., 0], kept[..., 1], bounds)
-        return Draws(posterior, {"lp": kept[..., 2]}, "metropolis", _versions())
+        return Draws(posterior, {"lp": kept[..., 2]}, "metropolis", versions())
 
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
         """Dimensions: quantiles have their probabilities; other variables have none."""
@@ -161,21 +161,26 @@ class CensoredCopiesModel(Model):
     def _records(self, part: Part, theta: Theta, rng: Rng) -> Any:
         """Draw new records given one draw of the parameters."""
         n = int(theta["n"]) if "n" in theta else known_size(part, self._possible)
-        return self._new(theta, self._view_of(part).bounds, n, rng).clip(*_ENDS)
+        return self._new(theta, self._view_of(part).bounds, n, rng).clip(*ENDS)
 
     def _view_of(self, part: Part) -> BetaCopiesView:
-        check_tractable(part.mechanism, BetaCopiesView)
-        view = view_of(part.mechanism, BetaCopiesView)
-        if view is None:
-            raise InvalidInput(
-                f"the release's mechanism {quoted(part.mechanism.name)} doesn't draw copies from a "
-                f"clipped beta posterior, so {type(self).__name__} has no law for it; "
-                f"{instead(part.mechanism)}"
-            )
-        return view
+        return view_of_copies(part, type(self).__name__)
 
 
-def _versions() -> Mapping[str, str]:
+def view_of_copies(part: Part, model: str) -> BetaCopiesView:
+    """Return the law of a part's copies, or raise InvalidInput where the model named has none."""
+    check_tractable(part.mechanism, BetaCopiesView)
+    view = view_of(part.mechanism, BetaCopiesView)
+    if view is None:
+        raise InvalidInput(
+            f"the release's mechanism {quoted(part.mechanism.name)} doesn't draw copies from a "
+            f"clipped beta posterior, so {model} has no law for it; {instead(part.mechanism)}"
+        )
+    return view
+
+
+def versions() -> Mapping[str, str]:
+    """Return the versions of the packages that the exchange algorithm runs on."""
     import numba
 
     return {"numba": numba.__version__, "numpy": np.__version__}

@@ -100,7 +100,7 @@ class LogitNormalModel(CensoredCopiesModel):
     def _named(self, g: Floats, h: Floats, bounds: tuple[float, float]) -> dict[str, Any]:
         low, width = bounds[0], bounds[1] - bounds[0]
         sigma = np.exp(h)
-        mean, sd = _moments(g, sigma)
+        mean, sd = moments(g, sigma)
         normal = special.ndtri(np.array(self.quantiles))
         quantile = special.expit(g[..., None] + sigma[..., None] * normal)
         return {
@@ -112,8 +112,8 @@ class LogitNormalModel(CensoredCopiesModel):
         }
 
 
-def _moments(mu: Floats, sigma: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of expit(mu + sigma z), z standard normal."""
+def moments(mu: Floats, sigma: Floats) -> tuple[Floats, Floats]:
+    """Return mean and standard deviation of expit(mu + sigma z), z standard normal."""
     middle = special.expit(mu)
     first, second = np.zeros_like(mu), np.zeros_like(mu)
     weights = np.exp(-0.5 * _NODES**2)

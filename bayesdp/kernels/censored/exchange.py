@@ -36,12 +36,12 @@ _ROUNDS = 5  # of cheap steps in a sweep
 
 
 @kernel
-def _tune(tuned: Floats, k: int, accepted: float, target: float, rate: float) -> None:
+def tune(tuned: Floats, k: int, accepted: float, target: float, rate: float) -> None:
     tuned[k] = min(max(tuned[k] + rate * (accepted - target), -25.0), 12.0)
 
 
 @kernel
-def _move_points(
+def move_points(
     t1: Floats,
     t2: Floats,
     n: int,
@@ -71,7 +71,7 @@ def _move_points(
             if accepted:
                 points[m, 0], points[m, 1], now = u, v, new
             if 0 <= step < 2 * _ROUNDS:
-                _tune(tuned, step % 2, 1.0 if accepted else 0.0, 0.44, rate)
+                tune(tuned, step % 2, 1.0 if accepted else 0.0, 0.44, rate)
 
 
 @kernel
@@ -94,7 +94,7 @@ def _move_eta(
         accepted = math.log1p(-rng.random()) < new - now
         if accepted:
             eta[0], eta[1], now = g, h, new
-        _tune(tuned, 2 + step % 2, 1.0 if accepted else 0.0, 0.44, rate)
+        tune(tuned, 2 + step % 2, 1.0 if accepted else 0.0, 0.44, rate)
 
 
 @kernel
@@ -190,6 +190,49 @@ def _learn(eta: Floats, tuned: Floats, mean: Floats, rate: float) -> None:
 
 
 @kernel
+def move_records(
+    move: int,
+    kind: int,
+    records: Any,
+    room: Any,
+    n: int,
+    eta: Floats,
+    points: Floats,
+    drawn: Floats,
+    law: Posterior,
+    prior: Floats,
+    log_sizes: Floats,
+    tuned: Floats,
+    rate: float,
+    work: Floats,
+    rng: Any,
+) -> Any:
+    """Make one of `_propose`'s moves or not, in place; return n, and 1 if it was made, else 0.
+
+    `room` is as large as the records, `drawn` as the points. Below 0 is why there was no draw.
+    """
+    (t1, t2), (new1, new2), other = records, room, np.empty(2)
+    new1[:n], new2[:n] = t1[:n], t2[:n]
+    m = _propose(move, kind, new1, new2, n, eta, other, log_sizes, tuned, rng)
+    accepted = 0
+    if m >= 0:
+        ratio = log_sizes[m] - log_sizes[n]
+        ratio += log_prior_of_eta(kind, other[0], other[1], prior)
+        ratio -= log_prior_of_eta(kind, eta[0], eta[1], prior)
+        ratio += log_exchange((t1, t2, n), (new1, new2, m), points, drawn, law, work, rng)
+        if np.isnan(ratio):
+            return n, int(work[0, 0])
+        accepted = 1 if math.log1p(-rng.random()) < ratio else 0
+    if accepted:
+        t1[:m], t2[:m], n = new1[:m], new2[:m], m
+        eta[0], eta[1] = other[0], other[1]
+    if move != 1:  # whose step is as long as eta is uncertain, whatever is accepted
+        tune(tuned, 4 + move, accepted, 0.3, rate)
+    tuned[4] = min(tuned[4], math.log(max(n, 1)) + 0.5)
+    return n, accepted
+
+
+@kernel
 def exchange_sweeps(
     kind: int,
     records: Any,
@@ -215,35 +258,24 @@ def exchange_sweeps(
     there was no draw.
     """
     t1, t2 = records
-    new1, new2 = t1.copy(), t2.copy()
-    work, drawn, other = np.empty((MOST, 7)), np.empty(points.shape), np.empty(2)
+    room = t1.copy(), t2.copy()
+    work, drawn = np.empty((MOST, 7)), np.empty(points.shape)
     kept, n = np.empty((sweeps, 5)), size
     moves = 5 if np.isfinite(log_sizes).sum() > 1 else 4
     for sweep in range(sweeps):
         done = begun + sweep
         rate = 2.0 / (10.0 + done) ** 0.6 if done < warmup else 0.0
-        _move_points(t1, t2, n, points, copies, law, tuned, 0.5 * rate, rng)
+        move_points(t1, t2, n, points, copies, law, tuned, 0.5 * rate, rng)
         moved = 0.0
         for place in range(moves):
             move = 2 if place == 4 else min(place, 1)
-            new1[:n], new2[:n] = t1[:n], t2[:n]
-            m = _propose(move, kind, new1, new2, n, eta, other, log_sizes, tuned, rng)
-            accepted = False
-            if m >= 0:
-                ratio = log_sizes[m] - log_sizes[n]
-                ratio += log_prior_of_eta(kind, other[0], other[1], prior)
-                ratio -= log_prior_of_eta(kind, eta[0], eta[1], prior)
-                ratio += log_exchange((t1, t2, n), (new1, new2, m), points, drawn, law, work, rng)
-                if np.isnan(ratio):
-                    return kept, n, int(work[0, 0])
-                accepted = math.log1p(-rng.random()) < ratio
-            if accepted:
-                t1[:m], t2[:m], n = new1[:m], new2[:m], m
-                eta[0], eta[1] = other[0], other[1]
-                moved += 1.0 / moves
-            if move != 1:  # whose step is as long as eta is uncertain, whatever is accepted
-                _tune(tuned, 4 + move, 1.0 if accepted else 0.0, 0.3, rate)
-            tuned[4] = min(tuned[4], math.log(max(n, 1)) + 0.5)
+            n, accepted = move_records(
+                move, kind, records, room, n, eta, points, drawn, law, prior, log_sizes, tuned,
+                rate, work, rng,
+            )  # fmt: skip
+            if accepted < 0:
+                return kept, n, accepted
+            moved += accepted / moves
         sums = sums_of(kind, t1, t2, n)
         _move_eta(kind, n, sums, eta, prior, tuned, 0.5 * rate, rng)
         if done < warmup:
