@@ -451,7 +451,7 @@ def test_every_public_model_and_synthesizer_can_be_declared():
         ("ergm", {"formula": "edges", "prior": {"variance": 4}}, r"model\.prior\.variance"),
         ("binomial", {"n_range": [5, 9], "n": 7}, "without n"),
         ("binomial", {"n_range": [True, 9]}, "two whole numbers"),
-        ("binomail", {}, "one of beta, beta_model, binomial"),
+        ("binomail", {}, "one of beta, beta_model, beta_regression, binomial"),
     ],
 )
 def test_models_are_declared(family, parameters, message):

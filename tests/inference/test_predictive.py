@@ -213,7 +213,7 @@ def test_refusals(charest_release, grouped_release):
         bdp.posterior_predictive(model, idata, grouped_release)
     with pytest.raises(bdp.errors.InvalidInput, match="isn't this model's"):
         bdp.posterior_predictive(bdp.GaussianModel(sd=1), idata, charest_release)
-    with pytest.raises(bdp.errors.InvalidInput, match="there are beta, binomial, gamma, gaussian"):
+    with pytest.raises(bdp.errors.InvalidInput, match="there are beta, beta_regression, binomial"):
         bdp.posterior_predictive(bdp.models.ERGMModel("edges"), idata, charest_release)
     with pytest.raises(bdp.errors.InvalidInput, match="draws is 0"):
         bdp.posterior_predictive(model, idata, charest_release, draws=0)
