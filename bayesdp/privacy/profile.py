@@ -365,6 +365,19 @@ def pure_profile(epsilon: float, copies: int, total: float | None = None) -> Pro
     return Profile(lambda at: composed_pure(epsilon, copies, at), whole)
 
 
+def _binomial(k: Any, copies: int, epsilon: float) -> Any:
+    """Probability of each count k from 0 to `copies`, of the log odds epsilon.
+
+    A few copies need no `scipy.stats`, which takes longer to load than a release: up to 57 have
+    binomial coefficients that are floating-point numbers.
+    """
+    p, q = scipy.special.expit(epsilon), scipy.special.expit(-epsilon)
+    if copies <= 57:
+        coefficients = np.array([math.comb(copies, int(each)) for each in k], dtype=np.float64)
+        return coefficients * p**k * q ** (copies - k)
+    return scipy.stats.binom.pmf(k, copies, p)
+
+
 def composed_pure(epsilon: float, copies: int, at: float) -> float:
     """The profile of `pure_profile` at `at`; 1 where epsilon is inf.
 
@@ -373,6 +386,6 @@ def composed_pure(epsilon: float, copies: int, at: float) -> float:
     if math.isinf(epsilon):
         return 1.0
     k = np.arange(copies + 1)
-    probability = scipy.stats.binom.pmf(k, copies, scipy.special.expit(epsilon))
+    probability = _binomial(k, copies, epsilon)
     over = at * (1 - 2.0**-50) - (2 * k - copies) * epsilon
     return float(np.sum(probability * -np.expm1(np.minimum(over, 0.0))))
