@@ -48,8 +48,10 @@ bounds are enlarged.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,8 +66,8 @@ from bayesdp.progress import Step, no_step
 from bayesdp.threads import Halting, in_threads
 
 Floats = NDArray[np.float64]
-PIECE = 20  # sweeps between steps of progress, at which an interrupt ends a chain
-TUNED = 12
+_PIECE = 20  # sweeps between steps of progress, at which an interrupt ends a chain
+_TUNED = 12
 
 
 @dataclass(frozen=True)
@@ -100,10 +102,6 @@ class CopiesPosterior:
         """Sufficient statistics of the copies, records that were rounded to an end apart."""
         return copies_of(self.outputs, self.view.bounds)
 
-    def log_sizes(self) -> Floats:
-        """Log Pr[n] at each n from 0 to the largest."""
-        return logs_of(self.sizes)
-
 
 @dataclass
 class _Chain:
@@ -118,7 +116,7 @@ class _Chain:
     def __post_init__(self) -> None:
         self.kind, start_of = POPULATIONS[self.target.population]
         self.law, self.seen = self.target.law(), self.target.copies()
-        self.log_sizes, self.prior = self.target.log_sizes(), np.array(self.target.prior)
+        self.log_sizes, self.prior = logs_of(self.target.sizes), np.array(self.target.prior)
         start = moments_of(self.seen)
         self.points = np.array([place(self.law, *each) for each in start])
         near = np.mean(start, axis=0)
@@ -131,19 +129,15 @@ class _Chain:
 
     def run(self, warmup: int, draws: int, step: Step) -> Floats:
         """Run the chain, piece by piece; shape (draws, 5)."""
-        kept, begun = [], 0
-        while begun < warmup + draws:
-            sweeps = min(PIECE, warmup + draws - begun)
+
+        def sweep(begun: int, sweeps: int) -> tuple[Floats, int]:
             rows, self.n, status = kernels.exchange_sweeps(
                 self.kind, self.records, self.n, self.eta, self.points, self.seen, self.law,
                 self.prior, self.log_sizes, self.tuned, self.mean, begun, warmup, sweeps, self.rng,
             )  # fmt: skip
-            if status:
-                raise EngineFailed(WHY[status])
-            kept.append(rows)
-            begun += sweeps
-            step(sweeps)
-        return np.concatenate(kept)[warmup:]
+            return rows, status
+
+        return in_pieces(sweep, warmup, draws, step)
 
 
 def _as_is(logit: float, log_lambda: float) -> Floats:
@@ -163,7 +157,7 @@ POPULATIONS = {
 }
 """A population's number, and its parameters near copies of this logit phi and log lambda."""
 
-WHY = {
+_WHY = {
     clipped.BOUND: "a bound on the mechanism's grid didn't hold, so nothing could be drawn exactly",
     clipped.ROUGH: "the mechanism's posterior was too rough to draw from it exactly: a million "
     "proposals were rejected",
@@ -196,7 +190,7 @@ def place(law: clipped.Posterior, logit: float, log_lambda: float) -> tuple[floa
 
 def first_steps(n: int) -> Floats:
     """Return what `exchange_sweeps` tunes, as it starts with n records."""
-    tuned = np.zeros(TUNED)
+    tuned = np.zeros(_TUNED)
     tuned[:6] = -4.0, -4.0, -1.0, -1.0, math.log(n + 1), -1.0
     tuned[9:] = math.sqrt(0.1), 0.0, math.sqrt(0.1)
     return tuned
@@ -232,16 +226,69 @@ def sample_exchange(
     EngineFailed
         If the mechanism's posterior can't be drawn from.
     """
-    generators = [
-        np.random.Generator(np.random.SFC64(child))
-        for child in np.random.SeedSequence(seed).spawn(chains)
-    ]
+    return side_by_side(partial(_Chain, target), draws, chains, warmup, seed, step)
+
+
+class Chain(Protocol):
+    """Protocol of a chain that is where it starts."""
+
+    def run(self, warmup: int, draws: int, step: Step) -> Floats:
+        """Run it, and return its draws after the warmup; shape (draws, columns)."""
+        ...
+
+
+def side_by_side(
+    start: Callable[[np.random.Generator], Chain],
+    draws: int,
+    chains: int,
+    warmup: int,
+    seed: int | None,
+    step: Step,
+) -> Floats:
+    """Run chains in threads, each from its own start; shape (chains, draws, columns)."""
     halting = Halting(step)
 
     def run(rng: np.random.Generator) -> Floats:
-        return _Chain(target, rng).run(warmup, draws, halting)
+        return start(rng).run(warmup, draws, halting)
 
-    return np.stack(in_threads(run, generators, halting))
+    return np.stack(in_threads(run, generators(seed, chains), halting))
+
+
+def in_pieces(
+    sweep: Callable[[int, int], tuple[Floats, int]], warmup: int, draws: int, step: Step
+) -> Floats:
+    """Sweep piece by piece; return what is kept after the warmup, shape (draws, columns).
+
+    Parameters
+    ----------
+    sweep : callable
+        Function of the numbers of sweeps done and to do: a row for each, and 0 or why there was no
+        draw.
+    warmup, draws : int
+    step : callable
+        Called with the number of further sweeps done.
+
+    Raises
+    ------
+    EngineFailed
+        If there was no draw.
+    """
+    kept, begun = [], 0
+    while begun < warmup + draws:
+        sweeps = min(_PIECE, warmup + draws - begun)
+        rows, status = sweep(begun, sweeps)
+        if status:
+            raise EngineFailed(_WHY[status])
+        kept.append(rows)
+        begun += sweeps
+        step(sweeps)
+    return np.concatenate(kept)[warmup:]
+
+
+def generators(seed: int | None, chains: int) -> list[np.random.Generator]:
+    """Return a generator of its own for each chain."""
+    children = np.random.SeedSequence(seed).spawn(chains)
+    return [np.random.Generator(np.random.SFC64(child)) for child in children]
 
 
 def sample_records(
@@ -275,8 +322,7 @@ def sample_records(
     sums = populations.sums_of(kind, t1, t2, n)
     near, made, kept = moments_of(copies_of([records], (0.0, 1.0))), np.array(prior), []
     start = start_of(*near[0])
-    for child in np.random.SeedSequence(seed).spawn(chains):
-        rng = np.random.Generator(np.random.SFC64(child))
+    for rng in generators(seed, chains):
         eta = start + 0.1 * rng.standard_normal(2)
         tuned = kernels.eta_sweeps(kind, n, sums, eta, made, warmup, rng)
         kept.append(kernels.eta_draws(kind, n, sums, eta, made, tuned, draws, rng))

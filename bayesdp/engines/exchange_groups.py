@@ -46,28 +46,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.core.censored_views import BetaCopiesView
 from bayesdp.engines.exchange import (
-    PIECE,
     POPULATIONS,
-    WHY,
     copies_of,
     first_steps,
+    generators,
+    in_pieces,
     law_of,
     logs_of,
     moments_of,
     place,
+    side_by_side,
 )
-from bayesdp.errors import EngineFailed
 from bayesdp.kernels.censored import clipped_beta as clipped
 from bayesdp.kernels.censored import populations
 from bayesdp.kernels.censored import regression as kernels
 from bayesdp.progress import Step, no_step
-from bayesdp.threads import Halting, in_threads
 
 Floats = NDArray[np.float64]
 
@@ -187,21 +187,17 @@ class _Chain:
 
     def run(self, warmup: int, draws: int, step: Step) -> Floats:
         """Run the chain, piece by piece; shape (draws, terms + groups + 3)."""
-        kept, begun = [], 0
         regression = self.target.regression
         design = regression.design(self.root)
-        while begun < warmup + draws:
-            sweeps = min(PIECE, warmup + draws - begun)
-            rows, status = kernels.group_sweeps(
+
+        def sweep(begun: int, sweeps: int) -> tuple[Floats, int]:
+            made: tuple[Floats, int] = kernels.group_sweeps(
                 self.kind, self.records, self.sizes, self.coefs, self.points, self.seen, self.laws,
                 design, self.log_sizes, self.tuned, self.steps, begun, warmup, sweeps, self.rng,
             )  # fmt: skip
-            if status:
-                raise EngineFailed(WHY[status])
-            kept.append(rows)
-            begun += sweeps
-            step(sweeps)
-        return in_terms(regression, self.root, np.concatenate(kept)[warmup:])
+            return made
+
+        return in_terms(regression, self.root, in_pieces(sweep, warmup, draws, step))
 
 
 def in_terms(regression: Regression, root: Floats, kept: Floats) -> Floats:
@@ -245,12 +241,7 @@ def sample_groups(
     EngineFailed
         If the mechanism's posterior can't be drawn from.
     """
-    halting = Halting(step)
-
-    def run(rng: np.random.Generator) -> Floats:
-        return _Chain(target, rng).run(warmup, draws, halting)
-
-    return np.stack(in_threads(run, _generators(seed, chains), halting))
+    return side_by_side(partial(_Chain, target), draws, chains, warmup, seed, step)
 
 
 def sample_known(
@@ -286,15 +277,10 @@ def sample_known(
     root = regression.root(sizes / 4)
     design = regression.design(root)
     first = np.linalg.solve(root, regression.near(near[:, 0], sizes / 4) - regression.mean)
-    for rng in _generators(seed, chains):
+    for rng in generators(seed, chains):
         coefs = np.append(first, near[:, 1].mean())
         coefs += 0.1 * rng.standard_normal(coefs.size)
         steps = np.full(coefs.size, -1.0)
         rows = kernels.coef_sweeps(kind, sizes, sums, coefs, design, steps, warmup, draws, rng)
         kept.append(in_terms(regression, root, rows))
     return np.stack(kept)
-
-
-def _generators(seed: int | None, chains: int) -> list[np.random.Generator]:
-    children = np.random.SeedSequence(seed).spawn(chains)
-    return [np.random.Generator(np.random.SFC64(child)) for child in children]

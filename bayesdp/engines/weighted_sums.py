@@ -119,8 +119,8 @@ def law_of_sum(parts: Sequence[Integer], scale: float) -> Integer:
         law: Floats = special.softmax(part.logp(points + centre))
         together *= fft.rfft(np.roll(np.pad(law, (0, size - law.size)), -reach))
     found = np.roll(fft.irfft(together, size), reach)[: points.size]
-    log_p = np.log(np.maximum(found, _ROUNDING * found.max()))
-    kept = np.flatnonzero(found > _ROUNDING * found.max())
+    least = _ROUNDING * found.max()
+    log_p, kept = np.log(np.maximum(found, least)), np.flatnonzero(found > least)
     first, last = (middle + int(points[kept[end]]) for end in (0, -1))
 
     def logp(x: NDArray[np.int64]) -> Floats:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.registry import Registry
+
+if TYPE_CHECKING:
+    from bayesdp.core.views import AnyView
 
 MODELS = Registry(
     "bayesdp.models",
@@ -72,6 +76,28 @@ def models_with(*methods: str) -> tuple[str, ...]:
         for family, model in sorted(MODELS.items())
         if any(hasattr(model, method) for method in methods)
     )
+
+
+def read_view(mechanism: Any, kind: type[AnyView], lacks: str, model: str) -> AnyView:
+    """Return the mechanism's view of a kind, or raise InvalidInput that says which models read it.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    kind : type of View
+    lacks : str
+        What a mechanism without such a view doesn't do, as "release quantiles".
+    model : str
+        Name of the model that asks.
+    """
+    from bayesdp.core.views import view_of
+
+    if (view := view_of(mechanism, kind)) is None:
+        raise InvalidInput(
+            f"the release's mechanism {quoted(mechanism.name)} doesn't {lacks}, so {model} has no "
+            f"law for it; {instead(mechanism)}"
+        )
+    return view
 
 
 def instead(mechanism: Any) -> str:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from bayesdp.checks import as_float
-from bayesdp.core.views import Floats, Integer, View, view_of
+from bayesdp.core.views import Floats, Integer, View
 from bayesdp.core.weighted_views import WeightedSumsView
 from bayesdp.engines.cluster_shares import Spread
 from bayesdp.engines.draws import Draws
@@ -37,7 +37,7 @@ from bayesdp.inference.base import Model, Option, Run
 from bayesdp.inference.conflict import Noise, noise_of_copies
 from bayesdp.inference.counts.clusters import ByCluster, check_strata, read_clusters
 from bayesdp.inference.log_linear.design import cell_labels
-from bayesdp.inference.readers import instead
+from bayesdp.inference.readers import read_view
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.inference.table.estimates import check_target
 from bayesdp.mechanisms.counts.cells import shape_of
@@ -236,7 +236,12 @@ class WeightedShareModel(Model):
         return found
 
     def _known(self, parts: Sequence[Part]) -> Known:
-        views = [self._view(part) for part in parts]
+        views = [
+            read_view(
+                part.mechanism, WeightedSumsView, "release weighted counts", "WeightedShareModel"
+            )
+            for part in parts
+        ]
         first = views[0]
         for view in views:
             if (view.axes, view.unit, view.steps) != (first.axes, first.unit, first.steps):
@@ -254,15 +259,6 @@ class WeightedShareModel(Model):
         pseudo = np.ones(k) if self.prior is None else np.array(self.prior)
         outputs = [part.outputs for part in parts]
         return Known([*zip(views, outputs, strict=True)], by, agreed_size(parts, None), pseudo)
-
-    def _view(self, part: Part) -> WeightedSumsView:
-        view = view_of(part.mechanism, WeightedSumsView)
-        if view is None:
-            raise InvalidInput(
-                f"the release's mechanism {quoted(part.mechanism.name)} doesn't release weighted "
-                f"counts, so WeightedShareModel has no law for it; {instead(part.mechanism)}"
-            )
-        return view
 
     def sample(self, run: Run) -> Draws:
         """Draw the confidential sums given the outputs, and the shares given these."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bayesdp.core.views import GraphView, view_of
+from bayesdp.core.views import GraphView
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.inference.readers import instead
+from bayesdp.inference.readers import read_view
 from bayesdp.networks.evidence import Evidence, together
 from bayesdp.networks.network import Network
 from bayesdp.release import Release
@@ -19,11 +19,7 @@ def evidence_in(release: Release) -> Evidence:
         If the release has groups, or its mechanism doesn't randomise a graph by a known law.
     """
     mechanism = release.mechanism
-    if (view := view_of(mechanism, GraphView)) is None:
-        raise InvalidInput(
-            f"the release's mechanism {quoted(mechanism.name)} doesn't randomise a graph, so a "
-            f"model of graphs has no law for it; {instead(mechanism)}"
-        )
+    view = read_view(mechanism, GraphView, "randomise a graph", "a model of graphs")
     return together([view.evidence(output) for output in release.outputs])
 
 

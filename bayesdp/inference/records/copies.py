@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_quantile_levels, is_number, keep
 from bayesdp.core.censored_views import BetaCopiesView
-from bayesdp.core.views import View, check_tractable, view_of
+from bayesdp.core.views import View, check_tractable
 from bayesdp.engines.draws import Draws
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import InvalidInput
 from bayesdp.inference.base import Model, Run
 from bayesdp.inference.predictive_statistics import Rng, Statistic, Theta, known_size
-from bayesdp.inference.readers import instead
+from bayesdp.inference.readers import read_view
 from bayesdp.inference.several import Releases, one_group, only_one
 from bayesdp.inference.sizes import check_said_once, sizes_of_prior
 from bayesdp.progress import bar
@@ -115,8 +115,7 @@ class CensoredCopiesModel(Model):
     def read_naive(self, release: Release) -> Any:
         """Read all copies' records as if they were confidential ones."""
         part = one_group(release).parts[0]
-        low, high = self._view_of(part).bounds
-        return ((np.concatenate(part.outputs) - low) / (high - low)).clip(*ENDS)
+        return rescaled(part, self._view_of(part).bounds)
 
     def sample(self, run: Run) -> Draws:
         """Run chains over the parameters, the records and what the mechanism drew."""
@@ -170,13 +169,14 @@ class CensoredCopiesModel(Model):
 def view_of_copies(part: Part, model: str) -> BetaCopiesView:
     """Return the law of a part's copies, or raise InvalidInput where the model named has none."""
     check_tractable(part.mechanism, BetaCopiesView)
-    view = view_of(part.mechanism, BetaCopiesView)
-    if view is None:
-        raise InvalidInput(
-            f"the release's mechanism {quoted(part.mechanism.name)} doesn't draw copies from a "
-            f"clipped beta posterior, so {model} has no law for it; {instead(part.mechanism)}"
-        )
-    return view
+    does = "draw copies from a clipped beta posterior"
+    return read_view(part.mechanism, BetaCopiesView, does, model)
+
+
+def rescaled(part: Part, bounds: tuple[float, float]) -> Floats:
+    """Return all copies' records, rescaled from their bounds to (0, 1)."""
+    low, high = bounds
+    return ((np.concatenate(part.outputs) - low) / (high - low)).clip(*ENDS)
 
 
 def versions() -> Mapping[str, str]:

@@ -26,6 +26,7 @@ from bayesdp.inference.records.copies import (
     ENDS,
     CensoredCopiesModel,
     Floats,
+    rescaled,
     versions,
     view_of_copies,
 )
@@ -116,12 +117,7 @@ class CopiesRegressionModel(Model):
     def read_naive(self, release: Release) -> Any:
         """Read all copies' records of each group as if they were confidential ones."""
         views = self._views_of(release)
-        low, high = views[0].bounds
-        records = [
-            ((np.concatenate(part.outputs) - low) / (high - low)).clip(*ENDS)
-            for part in release.parts
-        ]
-        return self._regression(release), records
+        return self._regression(release), [rescaled(p, views[0].bounds) for p in release.parts]
 
     def sample(self, run: Run) -> Draws:
         """Run chains over the coefficients, the records and what the mechanism drew."""

@@ -27,13 +27,13 @@ from bayesdp.checks import (
     keep,
 )
 from bayesdp.core.quantile_views import REFUSED, QuantilesView
-from bayesdp.core.views import View, view_of
+from bayesdp.core.views import View
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.latent_quantiles import QuantilePosterior, sample_naive, sample_quantiles
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Run
 from bayesdp.inference.predictive_statistics import Rng, Statistic, Theta, known_size
-from bayesdp.inference.readers import instead
+from bayesdp.inference.readers import read_view
 from bayesdp.inference.several import Releases, only_one
 from bayesdp.inference.sizes import check_said_once, sizes_of_prior
 from bayesdp.progress import bar
@@ -236,12 +236,7 @@ class QuantileModel(Model):
         return partial(_counts, self._known(part), part, self._possible)
 
     def _known(self, part: Part) -> Known:
-        view = view_of(part.mechanism, QuantilesView)
-        if view is None:
-            raise InvalidInput(
-                f"the release's mechanism {quoted(part.mechanism.name)} doesn't release quantiles, "
-                f"so QuantileModel has no law for it; {instead(part.mechanism)}"
-            )
+        view = read_view(part.mechanism, QuantilesView, "release quantiles", "QuantileModel")
         check_said_once(self.n, view.n)
         sizes = self._possible if view.n is None else [(view.n, 1.0)]
         if sizes is None:

@@ -86,22 +86,20 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta, check_one_statistic, check_share
+from bayesdp.checks import check_at_least_one, check_delta, check_share
 from bayesdp.core.axis import check_edges
 from bayesdp.core.fields import declared
 from bayesdp.core.outputs import WholeNumbers
 from bayesdp.core.outputs.several import Several
-from bayesdp.core.quantile_views import REFUSED, QuantilesView
+from bayesdp.core.quantile_views import REFUSED
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism
 from bayesdp.mechanisms.noise.pure import up
 from bayesdp.mechanisms.selection.candidates import Pair
 from bayesdp.mechanisms.selection.quantiles import (
+    CellMechanism,
     as_decimal,
-    check_counts,
     check_probabilities,
-    shown_by_edges,
 )
 from bayesdp.privacy.composition import left, shared, total
 from bayesdp.privacy.guarantee import check_epsilon
@@ -128,7 +126,7 @@ class Read(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ProposeTestReleaseMechanism(Mechanism):
+class ProposeTestReleaseMechanism(CellMechanism):
     """Test that no record moves a quantile by more than proposed; then release it, or refuse.
 
     The statistic is the number of records in each of the k cells, shape (..., k); an output has a
@@ -252,11 +250,6 @@ class ProposeTestReleaseMechanism(Mechanism):
         return build(test_epsilon=costs[0], noise_epsilon=costs[1], threshold=threshold)
 
     @property
-    def k(self) -> int:
-        """Number of cells."""
-        return len(self.edges) - 1
-
-    @property
     def ranks(self) -> tuple[int, ...]:
         """Rank r = ceil(q n) of each quantile among the n records, from 1."""
         return tuple(math.ceil(as_decimal(q) * self.n) for q in self.probabilities)
@@ -332,24 +325,13 @@ class ProposeTestReleaseMechanism(Mechanism):
         return total([self.test_epsilon, self.noise_epsilon])
 
     def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
-        """Assumptions of the promise, with the rule for records beyond the edges."""
+        """Assumptions of the promise, with what a refusal costs."""
         return (
             *super(ProposeTestReleaseMechanism, self).assumptions(relation),
-            "Records beyond the outer edges are counted in the cell there, whatever they are.",
             "A refusal is charged like any other output; another proposal is another release.",
         )
 
     # What is drawn, and with what probability.
-
-    def check_statistic(self, statistic: Any) -> Integers:
-        """Return one data set's counts by cell as integers, or raise InvalidInput."""
-        counts = self.check_statistics(statistic)
-        check_one_statistic(counts.shape, (self.k,))
-        return counts
-
-    def check_statistics(self, statistic: Any) -> Integers:
-        """Return counts by cell, shape (..., k), as integers, or raise InvalidInput."""
-        return check_counts(statistic, self.k, self.n)
 
     def draw(self, statistic: Integers, copies: int) -> Integers:
         """Test and release, exactly; returns positions in 0..k-1 or -1, shape (copies, ..., m)."""
@@ -360,26 +342,9 @@ class ProposeTestReleaseMechanism(Mechanism):
             drawn.append(np.where(passed, self.noise.draw(found.cell, copies), REFUSED))
         return np.stack(drawn, axis=-1)
 
-    def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """Log Pr[output | statistic], vectorised over both; -inf outside -1..k-1.
-
-        Parameters
-        ----------
-        output : array_like of int, shape (..., m)
-            Positions of cells, or -1 where a quantile is refused.
-        statistic : array_like of int, shape (..., k)
-            Counts of records; all axes but the last broadcast with the output's.
-        """
-        return self._law()(output, self.check_statistics(statistic))
-
     def _law(self) -> Callable[[Any, Integers], NDArray[np.float64]]:
         """The log law, a function of outputs and counts."""
         return partial(_log_law, self, self.test.noise, self.noise)
-
-    @property
-    def views(self) -> tuple[QuantilesView, ...]:
-        """View of cells that are released or refused given counts of records."""
-        return (QuantilesView(self.edges, self.probabilities, self.n, self._law()),)
 
     # What is written down, and what an audit tries.
 
@@ -389,9 +354,6 @@ class ProposeTestReleaseMechanism(Mechanism):
         what = "the position of a cell, or -1 for a refusal, integers"
         cell = WholeNumbers(REFUSED, self.k - 1, "cell", what)
         return Several(cell, len(self.probabilities), "quantile", "quantiles", shown=self._by_edges)
-
-    def _by_edges(self, output: Any) -> NDArray[Any]:
-        return shown_by_edges(self.edges, self.probabilities, self.check_output(output))
 
     def pairs(self) -> list[Pair]:
         """Neighbouring counts of both cases, for each quantile.

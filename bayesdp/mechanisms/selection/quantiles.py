@@ -39,7 +39,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,8 +76,63 @@ _MOST = 10**12  # records, so that utilities are 64-bit integers
 _FAR = 40  # multiple of b records behind which a cell is hardly ever chosen
 
 
+class CellMechanism(Mechanism):
+    """Base of mechanisms that release, for each of some quantiles, a cell, given counts by cell."""
+
+    __slots__ = ()
+    if TYPE_CHECKING:
+        edges: tuple[float, ...]
+        probabilities: tuple[float, ...]
+
+    def _law(self) -> Callable[[Any, Integers], NDArray[np.float64]]:
+        """The log law, a function of outputs and counts."""
+        raise NotImplementedError
+
+    @property
+    def k(self) -> int:
+        """Number of cells."""
+        return len(self.edges) - 1
+
+    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
+        """Assumptions of the promise, with the rule for records beyond the edges."""
+        return (
+            *super().assumptions(relation),
+            "Records beyond the outer edges are counted in the cell there, whatever they are.",
+        )
+
+    def check_statistic(self, statistic: Any) -> Integers:
+        """Return one data set's counts by cell as integers, or raise InvalidInput."""
+        counts = self.check_statistics(statistic)
+        check_one_statistic(counts.shape, (self.k,))
+        return counts
+
+    def check_statistics(self, statistic: Any) -> Integers:
+        """Return counts by cell, shape (..., k), as integers, or raise InvalidInput."""
+        return check_counts(statistic, self.k, self.n)
+
+    def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
+        """Log Pr[output | statistic], vectorised over both; -inf where there is no such output.
+
+        Parameters
+        ----------
+        output : array_like of int, shape (..., m)
+            Positions of cells, or `REFUSED` where a mechanism may refuse.
+        statistic : array_like of int, shape (..., k)
+            Counts of records; all axes but the last broadcast with the output's.
+        """
+        return self._law()(output, self.check_statistics(statistic))
+
+    @property
+    def views(self) -> tuple[QuantilesView, ...]:
+        """View of cells that are released, or refused, given counts of records."""
+        return (QuantilesView(self.edges, self.probabilities, self.n, self._law()),)
+
+    def _by_edges(self, output: Any) -> NDArray[Any]:
+        return shown_by_edges(self.edges, self.probabilities, self.check_output(output))
+
+
 @dataclass(frozen=True, slots=True)
-class QuantileMechanism(Mechanism):
+class QuantileMechanism(CellMechanism):
     """Choose, for each of some quantiles, the cell of a public grid where it lies.
 
     The statistic is the number of records in each of the k cells, shape (..., k); an output has a
@@ -147,11 +202,6 @@ class QuantileMechanism(Mechanism):
         self._ways()  # whose own checks raise
 
     @property
-    def k(self) -> int:
-        """Number of cells."""
-        return len(self.edges) - 1
-
-    @property
     def fractions(self) -> tuple[Fraction, ...]:
         """Probability of each quantile, as the decimal that it stands for."""
         return tuple(map(as_decimal, self.probabilities))
@@ -175,23 +225,6 @@ class QuantileMechanism(Mechanism):
         """Pure epsilon of one output under `neighbours`."""
         return self.epsilon
 
-    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
-        """Assumptions of the promise, with the rule for records beyond the edges."""
-        return (
-            *super(QuantileMechanism, self).assumptions(relation),
-            "Records beyond the outer edges are counted in the cell there, whatever they are.",
-        )
-
-    def check_statistic(self, statistic: Any) -> Integers:
-        """Return one data set's counts by cell as integers, or raise InvalidInput."""
-        counts = self.check_statistics(statistic)
-        check_one_statistic(counts.shape, (self.k,))
-        return counts
-
-    def check_statistics(self, statistic: Any) -> Integers:
-        """Return counts by cell, shape (..., k), as integers, or raise InvalidInput."""
-        return check_counts(statistic, self.k, self.n)
-
     def draw(self, statistic: Integers, copies: int) -> Integers:
         """Choose cells exactly; returns positions in 0..k-1, shape (copies, ..., m)."""
         chosen = [
@@ -200,31 +233,11 @@ class QuantileMechanism(Mechanism):
         ]
         return np.stack(chosen, axis=-1)
 
-    def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """Log Pr[output | statistic], vectorised over both; -inf outside 0..k-1.
-
-        Parameters
-        ----------
-        output : array_like of int, shape (..., m)
-            Positions of cells.
-        statistic : array_like of int, shape (..., k)
-            Counts of records; all axes but the last broadcast with the output's.
-        """
-        return self._law()(output, self.check_statistics(statistic))
-
-    @property
-    def views(self) -> tuple[QuantilesView, ...]:
-        """View of cells that are chosen given counts of records."""
-        return (QuantilesView(self.edges, self.probabilities, self.n, self._law()),)
-
     @property
     def space(self) -> Several:
         """One cell for each quantile."""
         cell = WholeNumbers(0, self.k - 1, "cell", "the position of a cell, an integer")
         return Several(cell, len(self.probabilities), "quantile", "quantiles", shown=self._by_edges)
-
-    def _by_edges(self, output: Any) -> NDArray[Any]:
-        return shown_by_edges(self.edges, self.probabilities, self.check_output(output))
 
     def pairs(self) -> list[Pair]:
         """Neighbouring counts: those of each quantile that the module's docstring has."""
