@@ -220,8 +220,8 @@ class CopiesRegressionModel(Model):
         if said is None:
             raise InvalidInput(
                 f"n is confidential in this release; give the model the number of records of "
-                f"{quoted(part.group)}, as n={{{quoted(part.group)}: 100, ...}}, or a prior on it, as "
-                "range(50, 151), or one number or prior for all groups"
+                f"{quoted(part.group)}, as n={{{quoted(part.group)}: 100, ...}}, or a prior on it, "
+                "as range(50, 151), or one number or prior for all groups"
             )
         return said
 
