@@ -157,7 +157,7 @@ def test_a_search_that_has_no_steps_is_refused():
     ],
 )
 def test_outputs_are_counted(draws):
-    distinct, times = audit_draws._distinct(draws)
+    distinct, times = audit_draws.distinct(draws)
     back = np.repeat(distinct, np.broadcast_to(times, len(distinct)), axis=0)
     assert back.shape == draws.shape
     values, counts = np.unique(back, axis=0, return_counts=True)
