@@ -24,7 +24,7 @@ NODES = Network(200, attributes={"grade": np.repeat(np.arange(6), 34)[:200]})
 LEVEL = 0.9
 
 
-def quantiles_of_the_truth(epsilon: float, seed: int, draws: int = 100) -> np.ndarray:
+def quantiles_of_the_truth(epsilon: float, seed: int, draws: int = 200) -> np.ndarray:
     """Share of the posterior's draws below the truth, one a term, of one replicate."""
     generator = np.random.default_rng(seed)
     mean, sd = PRIOR.of(3)
@@ -37,7 +37,7 @@ def quantiles_of_the_truth(epsilon: float, seed: int, draws: int = 100) -> np.nd
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # short chains; their error is small here
         idata = bdp.models.ERGMModel(FORMULA, prior=PRIOR).fit(
-            release, draws=draws, chains=2, warmup=200, seed=seed
+            release, draws=draws, chains=2, warmup=300, seed=seed
         )
     return (idata.posterior["theta"] < truth).mean(("chain", "draw")).to_numpy()
 
