@@ -108,11 +108,11 @@ def ranks_of_a_fit(
         np.tile(graphs.mean, replicates), np.tile(graphs.sd, replicates)
     )
     drawn = sample_table(
-        whole, prior, engine=engine, draws=2 * KEPT, chains=2, warmup=200, seed=seed
+        whole, prior, engine=engine, draws=5 * KEPT, chains=2, warmup=400, seed=seed
     )
     assert not drawn.sample_stats["diverging"].any()
     draws = drawn.posterior["theta"].reshape(-1, replicates, terms)
-    return (draws[::4] < np.array(truth)).sum(axis=0)
+    return (draws[::10] < np.array(truth)).sum(axis=0)
 
 
 def p_values(observed: np.ndarray) -> list[float]:
