@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least, check_delta, check_share
 from bayesdp.errors import InvalidInput
-from bayesdp.privacy.audit_draws import bounds_from_draws, largest_bound, smallest_fault
+from bayesdp.privacy.audit_draws import bounds_from_draws, distinct, largest_bound, smallest_fault
 from bayesdp.privacy.audit_search import pair_epsilon, search_pair
 from bayesdp.privacy.distributional.guarantee import (
     DistributionalGuarantee,
@@ -247,7 +247,8 @@ def audit(
 def _impossible(mechanism: Auditable, statistic: Any, trials: int) -> int:
     """Count the draws to which the law of their own statistic gives probability 0."""
     draws = np.asarray(mechanism.release(statistic, min(trials, _CHECKED)))
-    return int(np.count_nonzero(np.isneginf(mechanism.logp(draws, statistic))))
+    outputs, times = distinct(draws)
+    return int(np.sum(times * np.isneginf(mechanism.logp(outputs, statistic))))
 
 
 def _exact(mechanism: Auditable, pairs: Sequence[Pair], delta: float) -> float | None:

@@ -108,8 +108,8 @@ def _blocks(
 
 def _sample(mechanism: Any, draws: NDArray[Any], pair: tuple[Any, Any]) -> Sample:
     """The log ratios of draws, computed once for each distinct output where it can be counted."""
-    distinct, times = _distinct(draws)
-    ratios = log_ratios(mechanism, distinct, pair)
+    outputs, times = distinct(draws)
+    ratios = log_ratios(mechanism, outputs, pair)
     times = np.broadcast_to(times, ratios.shape)
     possible = ~np.isnan(ratios)
     ratios, times = ratios[possible], times[possible]
@@ -117,8 +117,8 @@ def _sample(mechanism: Any, draws: NDArray[Any], pair: tuple[Any, Any]) -> Sampl
     return ratios[order], np.concatenate([[0], np.cumsum(times[order])])
 
 
-def _distinct(draws: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Outputs and how often each was drawn; the draws themselves, once each, if not countable."""
+def distinct(draws: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Count how often each output was drawn; the draws themselves, once each, if not countable."""
     once = np.ones(1, dtype=np.int64)
     if draws.dtype.kind not in "iu" or draws.dtype == np.uint64 or draws.size == 0:
         return draws, once

@@ -172,7 +172,7 @@ def test_sparse_networks_of_many_nodes():
     pairs = np.unique(np.sort(rng.integers(0, n, (9_000, 2)), axis=1), axis=0)
     network = Network(n, pairs[pairs[:, 0] != pairs[:, 1]])
     drawn = sample_hidden(
-        "edges", network, flipped(network, epsilon), draws=30, tune=50, chains=2,
+        "edges", network, flipped(network, epsilon), draws=20, tune=30, chains=2,
         auxiliary=200_000, levels=30, seed=1,
     )  # fmt: skip
     density = len(network.edges) / network.dyads
@@ -261,7 +261,7 @@ def test_simulation_based_calibration_on_six_nodes(terms):
     Chi-square on 20 bins, false alarm 1e-6 a test (Talts et al. 2018). Equal values are ranked
     at random.
     """
-    replicates, kept, bins, thin = 400, 99, 20, 6
+    replicates, kept, bins, thin = 400, 39, 20, 6
     rng = np.random.default_rng(1)
     nodes, graphs, values = every_graph(6, False, terms)
     formula, prior = " + ".join(terms), NormalPrior([-0.5, 0.0], [1.0, 0.7])
@@ -273,7 +273,7 @@ def test_simulation_based_calibration_on_six_nodes(terms):
         flips = np.triu(rng.random((6, 6)) < special.expit(-1.5), 1)
         released = nodes.with_edges(np.argwhere(np.triu(graphs[k]).astype(bool) ^ flips))
         drawn = sample_hidden(
-            formula, nodes, flipped(released, 1.5), prior=prior, draws=kept * thin, tune=300,
+            formula, nodes, flipped(released, 1.5), prior=prior, draws=kept * thin, tune=150,
             chains=1, auxiliary="exact", levels=15, seed=seed,
         )  # fmt: skip
         draws = np.column_stack([drawn.theta[0], drawn.statistics[0]])[thin - 1 :: thin].round(9)

@@ -157,7 +157,7 @@ def test_a_search_that_has_no_steps_is_refused():
     ],
 )
 def test_outputs_are_counted(draws):
-    distinct, times = audit_draws._distinct(draws)
+    distinct, times = audit_draws.distinct(draws)
     back = np.repeat(distinct, np.broadcast_to(times, len(distinct)), axis=0)
     assert back.shape == draws.shape
     values, counts = np.unique(back, axis=0, return_counts=True)
@@ -210,6 +210,19 @@ def test_draws_that_the_law_calls_impossible_show_nothing():
     assert not found.convicted
     assert found.impossible == 2 * found.pairs * 1000
     assert "2,000 draws that the law calls impossible" in str(found)
+
+
+def test_impossible_draws_count_as_often_as_they_were_drawn():
+    class Wrong(bdp.mechanisms.BetaBinomialMechanism):
+        def logp(self, output, statistic):
+            return np.where(np.asarray(output) >= 2, -np.inf, super().logp(output, statistic))
+
+    law = Wrong(5, 5, (3, 3))
+    with bdp.reproducible(2):
+        found = bdp.audit(law, trials=1000)
+    beyond = [sum(stats.betabinom.pmf(range(2, 6), 5, 3 + c.successes, 8 - c.successes))
+              for pair in law.pairs() for c in pair]  # fmt: skip
+    assert found.impossible == pytest.approx(1000 * sum(beyond), rel=0.1)
 
 
 def test_draws_of_a_sampler_that_follows_its_law_are_all_possible():

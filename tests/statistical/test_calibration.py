@@ -72,7 +72,7 @@ def test_nuts_engines(engine):
         require_pystan()
     model = bdp.BinomialModel(prior=(1.0, 2.0))
     truth, release = simulate(model, 400, seed=23, epsilon=3.0, copies=2)
-    idata = model.fit(release, engine=engine, draws=KEPT * 5, chains=2, warmup=400, seed=5)
+    idata = model.fit(release, engine=engine, draws=2 * KEPT, chains=2, warmup=200, seed=5)
     assert not idata.sample_stats["diverging"].any()
     check_uniform(ranks(idata, truth))
 

@@ -121,8 +121,8 @@ def test_probabilities_from_tables(kind):
         with bdp.reproducible(i):
             release = bdp.publish(mechanism, rng.multinomial(n, theta), copies=2, delta=1e-3)
         if kind == "modips":
-            # Two chains: a place is off by some 0.03, and of 100 the test sees 0.27.
-            idata = model.fit(release, draws=1000, chains=2, warmup=200, seed=i)
+            # Two chains: a place is off by some 0.04, and of 100 the test sees 0.27.
+            idata = model.fit(release, draws=500, chains=2, warmup=200, seed=i)
             assert idata.attrs["engine"] == "gibbs"
             drawn = idata.posterior["theta"].to_numpy()[..., 1].ravel()
             places.append(np.mean(drawn < theta[1]))
