@@ -2,10 +2,10 @@
 
 Within a term, scales are proportional to the statistics' own sensitivities; in nodefactor those of
 levels of a single node are such that a tie between two costs as much as one within another level
-(`Moves.proportions`). With Laplace noise a term of weight w has w of epsilon; with Gaussian noise, w
-of mu^2, and the whole is then scaled to the smallest that the mechanism's profile allows. A
-statistic that no change moves costs nothing, and gets a scale of 1; a term of such statistics has no
-share.
+(`Moves.proportions`). With Laplace noise a term of weight w has w of epsilon; with Gaussian noise,
+w of mu^2, and the whole is then scaled to the smallest that the mechanism's profile allows. A
+statistic that no change moves costs nothing, and gets a scale of 1; a term of such statistics has
+no share.
 """
 
 from __future__ import annotations
