@@ -503,3 +503,18 @@ def test_what_a_law_of_categorical_copies_refuses():
     hidden = bdp.mechanisms.ModipsGridMechanism(Categorical(3), 5, 1.0, (0, 1), bins=3)
     with pytest.raises(bdp.errors.InvalidInput, match="more than 536870912 records"):
         hidden.check_statistic((2**29, 1, 0))
+
+
+@pytest.mark.parametrize(
+    ("family", "grid", "sdd", "sphc"),
+    [
+        (Bernoulli(), (0.0, 1.0), "CountView", "CountView"),
+        (Categorical(3), (0.0, 1.0), "TableView", None),
+        (Gaussian((-1.0, 1.0), 0.4), (-1.0, 1.0), "NormalView", "IntractableView"),
+    ],
+)
+def test_a_family_says_how_its_copies_are_read(family, grid, sdd, sphc):
+    for method, law in (("sdd", sdd), ("sphc", sphc)):
+        made = bdp.mechanisms.ModipsGridMechanism(family, 3, 1.0, grid, method, bins=4, n=9)
+        found = [type(view).__name__ for view in made.views]
+        assert found == [*([law] if law else []), "RecordsView"]
