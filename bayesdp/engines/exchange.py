@@ -58,6 +58,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.core.censored_views import BetaCopiesView
+from bayesdp.engines.generators import generators
 from bayesdp.errors import EngineFailed
 from bayesdp.kernels.censored import clipped_beta as clipped
 from bayesdp.kernels.censored import exchange as kernels
@@ -283,12 +284,6 @@ def in_pieces(
         begun += sweeps
         step(sweeps)
     return np.concatenate(kept)[warmup:]
-
-
-def generators(seed: int | None, chains: int) -> list[np.random.Generator]:
-    """Return a generator of its own for each chain."""
-    children = np.random.SeedSequence(seed).spawn(chains)
-    return [np.random.Generator(np.random.SFC64(child)) for child in children]
 
 
 def sample_records(

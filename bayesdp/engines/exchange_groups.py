@@ -56,7 +56,6 @@ from bayesdp.engines.exchange import (
     POPULATIONS,
     copies_of,
     first_steps,
-    generators,
     in_pieces,
     law_of,
     logs_of,
@@ -64,6 +63,7 @@ from bayesdp.engines.exchange import (
     place,
     side_by_side,
 )
+from bayesdp.engines.generators import generators
 from bayesdp.kernels.censored import clipped_beta as clipped
 from bayesdp.kernels.censored import populations
 from bayesdp.kernels.censored import regression as kernels

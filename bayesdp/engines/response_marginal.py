@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
+from bayesdp.engines.generators import generators
 from bayesdp.kernels.response_marginal import response_chain
 
 Floats = NDArray[np.float64]
@@ -48,9 +49,9 @@ def sample_probabilities(
     runs = [
         response_chain(
             counts.astype(np.float64), by_pattern, alpha, mode, spread, root, warmup, draws,
-            np.random.Generator(np.random.SFC64(child)),
+            rng,
         )
-        for child in seed.spawn(chains)
+        for rng in generators(seed, chains)
     ]  # fmt: skip
     theta, accepted = (np.stack(each) for each in zip(*runs, strict=True))
     return theta, accepted

@@ -26,9 +26,7 @@ Both ends have at most D - 1 other ties (out-ties), and n - 2 other nodes.
   k -> i, n - 2 (none if D = 1).
 * gwdsp: w for each other tie of both ends: 2 (D - 1); directed, min(D, n - 2) + n - 2.
 
-Each is attained: by ends that are tied to the same D - 1 nodes, which have no ties among them. Only
-nodefactor is charged 2 for a level of a single node too, unless all levels have one, for what
-follows below.
+Each is attained: by ends that are tied to the same D - 1 nodes, which have no ties among them.
 
 All dyads of a node
 -------------------
@@ -55,22 +53,31 @@ Terms of several statistics
 ---------------------------
 A tie is in one level of nodematch(diff=True) at most, and in one pair of nodemix at most, so that
 the whole vector moves by 1 in L1 norm. Of nodemix, a node moves the pairs with its own level alone:
-each by the bound for weights, and all at once if degrees aren't bounded. A tie adds 2 at most over
-the levels of nodefactor, so that what it adds is halfway between two vectors that have 2 in one
-level alone. A node that gains a tie leaves one degree and enters the next. So a term has a list of
-vectors, in its `Moves`, such that what a change does is in absolute value at most an average of
-some of them: any convex increasing cost of a change is largest at one of the vectors.
+each by the bound for weights, and all at once if degrees aren't bounded. A node that gains a tie
+leaves one degree and enters the next. So a term has a list of vectors, in its `Moves`, such that
+what a change does is in absolute value at most an average of some of them: any convex increasing
+cost of a change is largest at one of the vectors.
 
-Where each level that nodefactor counts has a single node, as in sociality, a tie's ends are in two
-levels, and it adds 1 to each that is counted. So with the vectors that have 1 in one level alone, a
-change is in absolute value at most the sum of two different ones. These have no statistic in
-common, so that a cost that adds up over statistics, with none for no change, is at most the sum of
-the two largest costs of a vector: for L1 that is 2, as above, and for L2 sqrt(2) in place of 2.
+A tie adds 1 to nodefactor's count of its one end's level, and 1 to that of its other end's, if they
+are counted. Let e_a be the vector with 1 for level a alone. Then a tie
+
+* within a level a adds 2 e_a; and there is one only if a has two nodes;
+* between a and another level b adds e_a, or e_b, or both, and so at most e_a + e_b.
+
+So a change is in absolute value 2 e_a, for a level a of two nodes or more, or at most the sum of
+two different e_a, whose pairs have no statistic in common. A cost that adds up over statistics,
+increases, and is 0 for no change, is at most the largest of those of 2 e_a for such a, and of the
+sum of the two largest of those of e_a; all are attained, as any two nodes can be tied. A convex
+cost of 2 e_a is at least twice that of e_a, so that the sum says nothing more where each level has
+two nodes; and where none has, as in sociality, there is nothing but the sum: for L1 it is 2, and
+for L2 sqrt(2). With some levels of each kind, noise of the same scale for all still costs 2, in
+either norm, and a level of a single node can do with a scale that is smaller, by sqrt(2) for L2.
 """
 
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -93,23 +100,38 @@ class Moves:
 
     Attributes
     ----------
-    vectors : tuple of tuples of Fraction
-    ends : int
-        1 where each possible change is in absolute value at most an average of some vectors; 2
-        where it is at most the sum of two different ones, and no two have a statistic in common.
+    vectors, pairs : tuples of tuples of Fraction
+        Each possible change is in absolute value at most an average of some of `vectors`, or at
+        most the sum of two different ones of `pairs`, no two of which have a statistic in common.
+        Either may be empty.
     """
 
     vectors: Vectors
-    ends: int = 1
+    pairs: Vectors = ()
 
     @property
     def most(self) -> tuple[Fraction, ...]:
         """Largest change of each statistic."""
-        return tuple(map(max, zip(*self.vectors, strict=True)))
+        return tuple(map(max, zip(*self.vectors, *self.pairs, strict=True)))
 
     def cost(self, of: Callable[[tuple[Fraction, ...]], Fraction]) -> Fraction:
-        """Largest cost of a change, where it is convex, increasing, and adds up over statistics."""
-        return sum(heapq.nlargest(self.ends, map(of, self.vectors)), Fraction(0))
+        """Largest cost of a change: convex, increasing, adding up over statistics, 0 for none."""
+        alone = max(map(of, self.vectors), default=Fraction(0))
+        return max(alone, sum(heapq.nlargest(2, map(of, self.pairs)), Fraction(0)))
+
+    def proportions(self, power: int) -> tuple[float, ...]:
+        """Scales of noise, but for a factor, in proportion to what each statistic changes by.
+
+        Where there are `pairs`, two of them together cost then as much as one of `vectors`.
+
+        Parameters
+        ----------
+        power : int
+            1 where a change costs its sum over scales (Laplace), 2 where squares add up (Gaussian).
+        """
+        factor = 2.0 ** (-1 / power) if self.pairs else 1.0
+        alone = [[factor * float(x) for x in vector] for vector in self.vectors]
+        return tuple(map(max, zip(*alone, *(map(float, v) for v in self.pairs), strict=True)))
 
 
 def largest_changes(
@@ -136,7 +158,7 @@ def largest_changes(
     Examples
     --------
     >>> largest_changes("edges + kstar(2)", Network(20))
-    (Moves(vectors=((Fraction(1, 1),),), ends=1), Moves(vectors=((Fraction(36, 1),),), ends=1))
+    (Moves(vectors=((Fraction(1, 1),),), pairs=()), Moves(vectors=((Fraction(36, 1),),), pairs=()))
     """
     most = network.n - 1
     if max_degree is not None:
@@ -152,9 +174,7 @@ def _moves(group: Sequence[Coordinate], graphs: Graphs, node: bool) -> Moves:
     if node and any(c.kind == change.NODEMIX for c in group):
         return Moves(tuple(mixing_moves(group, graphs)))
     if kind == change.NODEFACTOR and not node:
-        if all(in_level(c, c.parameter) == 1 for c in group):
-            return Moves(_one_at_a_time([Fraction(1)] * len(group)), ends=2)
-        return Moves(_one_at_a_time([Fraction(2)] * len(group)))
+        return _level_moves(group)
     bound = NODE if node else EDGE
     each = [Fraction(bound[c.kind](c, graphs)) for c in group]
     return Moves(_one_at_a_time(each) if kind in _ONE_AT_A_TIME else (tuple(each),))
@@ -166,6 +186,14 @@ def _one_at_a_time(each: Sequence[Fraction]) -> Vectors:
         tuple(value if s == t else Fraction(0) for t in range(len(each)))
         for s, value in enumerate(each)
     )
+
+
+def _level_moves(group: Sequence[Coordinate]) -> Moves:
+    """Moves of nodefactor by one tie: within a level of several nodes, or between two levels."""
+    several = [in_level(c, c.parameter) > 1 for c in group]
+    within = _one_at_a_time([Fraction(2)] * len(group))
+    between = () if all(several) else _one_at_a_time([Fraction(1)] * len(group))
+    return Moves(tuple(itertools.compress(within, several)), between)
 
 
 def _degree_moves(group: Sequence[Coordinate], graphs: Graphs) -> Moves:

@@ -113,27 +113,39 @@ EDGE: dict[int, Bound] = {
 """Kind of a statistic to its largest change where one dyad changes."""
 
 
-def _row(c: Coordinate, graphs: Graphs, i: int) -> tuple[NDArray[Any], NDArray[Any]]:
+Row = NDArray[Any]
+
+
+def _mixed(c: Coordinate, graphs: Graphs, v: Row, i: int) -> tuple[Row, Row]:
+    out, inward = v[i] - v == 2, v - v[i] == 2
+    return (out, inward) if graphs.directed else (out | inward, out | inward)
+
+
+def _given(c: Coordinate, graphs: Graphs, v: Row, i: int) -> tuple[Row, Row]:
+    return c.matrix[i], c.matrix[:, i]  # type: ignore[index]
+
+
+ROWS: dict[int, Callable[[Coordinate, Graphs, Row, int], Row | tuple[Row, Row]]] = {
+    change.EDGES: lambda c, graphs, v, i: np.ones(graphs.n),
+    change.NODEMATCH: lambda c, graphs, v, i: v == v[i],
+    change.NODEMATCH_LEVEL: lambda c, graphs, v, i: (v == c.parameter) & (v[i] == c.parameter),
+    change.NODEMIX: _mixed,
+    change.NODEFACTOR: lambda c, graphs, v, i: 1.0 * (v == c.parameter) + (v[i] == c.parameter),
+    change.NODECOV: lambda c, graphs, v, i: v + v[i],
+    change.ABSDIFF: lambda c, graphs, v, i: np.abs(v - v[i]),
+    change.EDGECOV: _given,
+}
+"""Kind of a statistic to its weights of ties between node i and each node, of numbers v.
+
+Where those from i aren't those towards i, it has both.
+"""
+
+
+def _row(c: Coordinate, graphs: Graphs, i: int) -> tuple[Row, Row]:
     """Weights of ties from node i to the others, and from these to i."""
-    v = values_of(c)
-    if c.matrix is not None:
-        return np.delete(c.matrix[i], i), np.delete(c.matrix[:, i], i)
-    if c.kind == change.NODEMIX:
-        out, inward = v[i] - v == 2, v - v[i] == 2
-        pair = (out, inward) if graphs.directed else (out | inward, out | inward)
-        return np.delete(pair[0], i) * 1.0, np.delete(pair[1], i) * 1.0
-    if c.kind == change.EDGES:
-        row = np.ones(graphs.n)
-    elif c.kind == change.NODEMATCH:
-        row = v == v[i]
-    elif c.kind == change.NODEMATCH_LEVEL:
-        row = (v == c.parameter) & (v[i] == c.parameter)
-    elif c.kind == change.NODEFACTOR:
-        row = 1.0 * (v == c.parameter) + (v[i] == c.parameter)
-    else:
-        row = v + v[i] if c.kind == change.NODECOV else np.abs(v - v[i])
-    row = np.delete(row, i).astype(np.float64)
-    return row, row
+    found = ROWS[c.kind](c, graphs, values_of(c), i)
+    out, inward = found if isinstance(found, tuple) else (found, found)
+    return np.delete(out, i).astype(np.float64), np.delete(inward, i).astype(np.float64)
 
 
 def _weights_of(c: Coordinate, graphs: Graphs, i: int) -> Fraction:
@@ -211,19 +223,7 @@ def _spread(c: Coordinate, paths: int, over: int) -> Fraction:
 
 
 NODE: dict[int, Bound] = {
-    **dict.fromkeys(
-        (
-            change.EDGES,
-            change.NODEMATCH,
-            change.NODEMATCH_LEVEL,
-            change.NODEMIX,
-            change.NODEFACTOR,
-            change.NODECOV,
-            change.ABSDIFF,
-            change.EDGECOV,
-        ),
-        _weights,
-    ),
+    **dict.fromkeys(ROWS, _weights),
     change.MUTUAL: lambda c, graphs: graphs.most,
     change.DEGREE: _node_degree,
     change.BY_DEGREE: _node_by_degree,
@@ -233,4 +233,4 @@ NODE: dict[int, Bound] = {
     change.ISOLATES: lambda c, graphs: graphs.n if graphs.directed else graphs.most + 1,
     change.CONCURRENT: _node_concurrent,
 }
-"""The same where all dyads of one node do."""
+"""Kind of a statistic to its largest change where all dyads of one node do."""

@@ -14,7 +14,7 @@ from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.families import Family, Sums, check_family
 from bayesdp.mechanisms.families.checking import check_families
 from bayesdp.mechanisms.families.evidence import priors_of
-from bayesdp.mechanisms.families.grids import default_grid
+from bayesdp.mechanisms.families.grids import on_grid
 from bayesdp.mechanisms.modips.grid import ModipsGridMechanism
 from bayesdp.mechanisms.modips.nested import NestedModipsMechanism
 from bayesdp.mechanisms.modips.promise import check_weights
@@ -210,7 +210,7 @@ def _cells(modips: ModipsSynthesizer, n: int | None) -> ModipsGridMechanism:
         modips.first,
         modips.size or n or 1,
         shared(modips.epsilon, modips.copies),
-        default_grid(modips.first) if modips.grid is None else modips.grid,
+        on_grid(modips.first).ends if modips.grid is None else modips.grid,
         modips.method,
         modips.calibration,
         modips.bins,

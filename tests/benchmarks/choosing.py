@@ -67,6 +67,7 @@ _MODIPS = "`ModipsSynthesizer` with `families.Bernoulli`; `BinomialModel`"
 _NORMAL = "`ModipsSynthesizer` with `families.Gaussian`; `GaussianModel`"
 _NOISY_SUM = "`LaplaceMechanism` of the sum; `GammaModel`"
 _POSITIVE = "`ModipsSynthesizer` with `families.Gamma`; `GammaModel`"
+_CHOSEN = "`QuantileSynthesizer`; `QuantileModel`"
 
 WAYS = (
     Way("proportion", "discrete_laplace", _NOISE_1, to.noisy_count(1)),
@@ -234,6 +235,24 @@ WAYS = (
         "`TableSynthesizer`; `TableModel`, `posterior.estimate`",
         to.median_table,
         20,
+    ),
+    Way(
+        "median", "quantiles, at 0.4, 0.5 and 0.6", _CHOSEN, to.median_quantiles(0.4, 0.5, 0.6), 40
+    ),
+    Way(
+        "median",
+        "quantiles, of 100 blocks",
+        "`SubsampleAggregateSynthesizer`; `QuantileModel`",
+        to.median_blocks,
+        20,
+    ),
+    Way(
+        "median",
+        "propose_test_release",
+        "`ProposeTestReleaseSynthesizer`; `QuantileModel`",
+        to.median_tested,
+        20,
+        delta=True,
     ),
     Way(
         "regression",

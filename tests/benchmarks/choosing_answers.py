@@ -307,6 +307,35 @@ _TABLE: dict[str, Any] = {"noise": "laplace", "neighbours": "replace_one"}
 _FIT: dict[str, Any] = {"draws": 200, "warmup": 200, "thin": 1, "seed": 1, "chains": 2}
 
 
+def _middle_one(release: bdp.Release) -> Ends:
+    """The median of records, or of estimates on blocks, taken for normal ones."""
+    options = {"draws": 300, "chains": 2, "warmup": 150, "seed": 1}
+    fit = bdp.models.QuantileModel(quantiles=(0.5,)).fit(release, **options)
+    return _middle(fit, "quantile", 0)
+
+
+def median_quantiles(*probabilities: float) -> Callable[[Any, float], Ends]:
+    """Records in 100 cells; so for propose-test-release."""
+    return lambda y, epsilon: _middle_one(
+        S.QuantileSynthesizer(
+            epsilon=epsilon,
+            bounds=(0, 100),
+            probabilities=probabilities,
+            neighbours="replace_one",
+        ).release(y)
+    )
+
+
+def median_tested(y: Any, epsilon: float) -> Ends:
+    made = S.ProposeTestReleaseSynthesizer(epsilon, bounds=(0, 100), proposal=1, delta=DELTA)
+    return _middle_one(made.release(y))
+
+
+def median_blocks(y: Any, epsilon: float) -> Ends:
+    made = S.SubsampleAggregateSynthesizer("median", (0, 100), epsilon, blocks=100)
+    return _middle_one(made.release(y))
+
+
 def _median_bare(y: Any) -> Ends:
     ranks = stats.binom.ppf([0.025, 0.975], N, 0.5).astype(int)
     ordered = np.sort(y)

@@ -94,19 +94,24 @@ def changes(term: str, n: int, directed: bool, node: bool, most: int | None) -> 
 
 
 def claimed(term: str, n: int, directed: bool, node: bool, most: int | None) -> np.ndarray:
-    """Sums of as many vectors as a change may have; of several none share a statistic."""
+    """All that a change may be: one of the vectors, or the sum of two of the pairs."""
     network = with_everything(every(n, directed)[0], directed)
     (moves,) = largest_changes(term, network, max_degree=most, node=node)
-    vectors = np.array(moves.vectors, dtype=np.float64)
-    assert moves.ends == 1 or ((vectors > 0).sum(axis=0) == 1).all()
-    return np.array([sum(some) for some in itertools.combinations(vectors, moves.ends)])
+    pairs = np.array(moves.pairs, dtype=np.float64)
+    assert ((pairs > 0).sum(axis=0) <= 1).all()  # no two share a statistic
+    sums = (
+        [sum(two) for two in itertools.combinations(pairs, min(2, len(pairs)))]
+        if pairs.size
+        else []
+    )
+    return np.array([*moves.vectors, *sums], dtype=np.float64)
 
 
 def attained(term: str, n: int, directed: bool, node: bool, most: int | None) -> bool:
     """Where the module says that its numbers are attained."""
     name, bounded = parse(term)[0].name, most is not None and most < n - 1
     if not node:
-        return name != "nodefactor" or term == SINGLE  # else some levels alone have a single node
+        return True
     if directed:
         return not (name in ("gwesp", "gwdsp") or (name == "triangle" and bounded))
     if name == "degree":
@@ -196,11 +201,46 @@ def test_two_levels_of_a_single_node_are_as_far_as_two_nodes_ties():
     """In any weighted L2 norm: the two of the least noise; and 2 where a level has two nodes."""
     network = Network(4, (), False, {"g": ["a", "b", "c", "d"], "h": ["a", "b", "c", "c"]})
     weights = (3, 2, 5)
-    for term, cost in (("sociality", 8), ("nodefactor('g')", 8), ("nodefactor('h')", 12)):
+    for term, cost in (("sociality", 8), ("nodefactor('g')", 8), ("nodefactor('h')", 8)):
         (moves,) = largest_changes(term, network)
         assert (
             moves.cost(lambda v: sum(w * x * x for w, x in zip(weights, v, strict=False))) == cost
         )
+
+
+LEVELS = ["".join(each) for each in itertools.product("abcd", repeat=4) if len({*each}) > 1]
+
+
+@pytest.mark.parametrize("most", [None, 1])
+@pytest.mark.parametrize("directed", [False, True])
+def test_what_a_tie_adds_to_counts_of_levels_is_exact(directed, most):
+    """Of all levels that four nodes may have, over all graphs and norms of both kinds of noise."""
+    rng, near = np.random.default_rng(2), neighbours(4, directed, False)
+    graphs = np.array(every(4, directed))
+    ends = graphs.sum(axis=2) + (graphs.sum(axis=1) if directed else 0)
+    if most is not None:
+        near = near[(graphs.sum(axis=2).max(axis=1)[near] <= most).all(axis=1)]
+    mixed = 0
+    for levels in LEVELS:
+        counted = sorted({*levels})[1:]
+        counts = ends @ np.array([[own == level for level in counted] for own in levels])
+        found = np.unique(np.abs(counts[near[:, 0]] - counts[near[:, 1]]), axis=0)
+        network = Network(4, (), directed, {"g": list(levels)})
+        (moves,) = largest_changes("nodefactor('g')", network, max_degree=most)
+        assert [*moves.most] == [*found.max(axis=0)]
+        mixed += bool(moves.vectors and moves.pairs)
+        weights = [np.ones(len(counted)), *rng.exponential(size=(4, len(counted)))]
+        for weight, power in itertools.product(weights, (1, 2)):
+            cost = moves.cost(lambda v, w=weight, p=power: np.array(v, float) ** p @ w)
+            assert float(cost) == pytest.approx((found**power @ weight).max(), rel=1e-12)
+        for power in (1, 2):  # noise of these scales costs the most for a tie of any kind
+            scales = np.array(moves.proportions(power))
+            single = np.array([levels.count(level) == 1 for level in counted])
+            longest = ((found / scales) ** power).sum(axis=1).max()
+            for t in np.flatnonzero(~single if moves.vectors else single):
+                touched = found[found[:, t] > 0]
+                assert ((touched / scales) ** power).sum(axis=1).max() == pytest.approx(longest)
+    assert mixed > 20
 
 
 @pytest.mark.parametrize("most", [0, -1, 2.5, True, "3"])

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.engines import augmentation_counts, augmentation_records
+from bayesdp.engines.generators import generators
 from bayesdp.errors import EngineFailed, InvalidInput
 from bayesdp.inference.counts.multinomial_response import Responses
 from bayesdp.inference.records.functions import call
@@ -142,8 +143,7 @@ def sample(
         If a chain stopped, because of NaN or infinite numbers or impossible outputs.
     """
     runs = []
-    for child in np.random.SeedSequence(seed).spawn(chains):
-        rng = np.random.Generator(np.random.SFC64(child))
+    for rng in generators(seed, chains):
         *kept, status = call("the model", run, start(rng), warmup, draws, rng)
         if status != augmentation_records.GOOD:
             raise _failure(status)

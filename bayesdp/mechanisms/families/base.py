@@ -168,6 +168,17 @@ class JointMoves(Protocol):
         """Bound the L2 norm of rates[i] times the move of number i; inf if unknown."""
 
 
+@runtime_checkable
+class NestedLaw(Protocol):
+    """Protocol of a family with the law of several copies drawn from one noisy statistic."""
+
+    def nested_logp(self, output: Any, statistic: Any, mechanism: NoisyStatistic) -> Floats:
+        """Log-law of copies along the output's last axis, given the statistic; n is public."""
+
+    def nested_views(self, nested: Any) -> tuple[View, ...]:
+        """Views of such copies' law given the statistic, by the `logp` of what draws them."""
+
+
 def sums_of(family: Family, data: Any, *, clip: bool = False, empty: bool = False) -> Sums:
     """Sum over records in memory, or over batches yielded by an iterator or a scan.
 

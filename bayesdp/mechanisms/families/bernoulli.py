@@ -22,7 +22,7 @@ from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.counts.beta_binomial import check_prior, ones_among
 from bayesdp.mechanisms.counts.count import Count, check_count, column_of, count_view
 from bayesdp.mechanisms.families.base import Floats, MakerOfCopies, NoisyStatistic, Number, Sums
-from bayesdp.mechanisms.families.count_laws import bernoulli_law, counts_law
+from bayesdp.mechanisms.families.count_laws import bernoulli_law, counts_law, nested_bernoulli_law
 from bayesdp.mechanisms.randomness import generator
 
 
@@ -105,6 +105,15 @@ class Bernoulli:
     def views(self, mechanism: MakerOfCopies) -> tuple[View, ...]:
         """The view of copies given a count of ones."""
         return (count_view(mechanism),)
+
+    def nested_logp(self, output: Any, statistic: Any, mechanism: NoisyStatistic) -> Floats:
+        """Exact log-probability of numbers of ones along the output's last axis; n is public."""
+        ones, size = self.vector(statistic, mechanism.n)[..., 0], mechanism.size
+        return nested_bernoulli_law(output, ones, self.prior, size, mechanism.parts[0])
+
+    def nested_views(self, nested: Any) -> tuple[View, ...]:
+        """The view of several copies given a count of ones."""
+        return (count_view(nested),)
 
     def pairs(self, n: int | None) -> list[tuple[Count, Count]]:
         """Pairs where a zero becomes a one, at both ends and between, or a record is added."""

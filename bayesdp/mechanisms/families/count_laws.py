@@ -6,6 +6,10 @@ The noisy number of ones s is one of 0..n, and z given it is beta-binomial:
 
     Pr[z | x] = sum_{s=0}^n Pr[s | x] BetaBinomial(z; size, a + s, b + n - s).
 
+Of t copies from one noisy number the beta-binomial probabilities are multiplied:
+
+    Pr[z_1, ..., z_t | x] = sum_s Pr[s | x] prod_j BetaBinomial(z_j; size, a + s, b + n - s).
+
 k counts, each with noise of its own
 ------------------------------------
 Given noisy counts s_i >= 0 the synthetic ones are Dirichlet-multinomial with alpha_i + s_i. As a
@@ -142,6 +146,32 @@ def _bernoulli_table(z: int, prior: tuple[float, float], size: int, part: Cell) 
     table = smoothed(beta_binomial_logpmf(z, size, prior[0] + s, prior[1] + (n - s)), part, n)
     table.flags.writeable = False
     return table
+
+
+def nested_bernoulli_law(
+    output: Any, ones: NDArray[Any], prior: tuple[float, float], size: int, part: Cell
+) -> Floats:
+    """Log Pr[z_1, ..., z_t | x] of copies of binary records, all from one noisy number of ones.
+
+    Parameters
+    ----------
+    output : array of int, shape (..., t)
+    ones : array of int
+        x; it broadcasts with the output's other axes.
+    prior : tuple of two floats
+    size : int
+    part : Cell
+        Noise on the number of ones, whose upper bound is the public n.
+    """
+    z, n = np.asarray(output), part.ends[1] or 0
+    s = np.arange(n + 1)
+    rows = z.reshape(-1, z.shape[-1])
+    tables = np.empty((len(rows), s.size))
+    for i, row in enumerate(rows):
+        law = beta_binomial_logpmf(row[:, None], size, prior[0] + s, prior[1] + (n - s)).sum(axis=0)
+        tables[i] = smoothed(law, part, n)
+    place, count = np.broadcast_arrays(np.arange(len(rows)).reshape(z.shape[:-1]), ones)
+    return np.asarray(tables[place, count])
 
 
 def counts_law(

@@ -52,10 +52,9 @@ bound in use is the larger one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -68,17 +67,13 @@ from bayesdp.checks import (
     check_one_statistic,
 )
 from bayesdp.core.outputs import OutputSpace
-from bayesdp.core.views import IntractableView, MeanLaw, NormalView, RecordsView, TableView, View
+from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
-from bayesdp.mechanisms.counts.count import count_view
 from bayesdp.mechanisms.draws.integer_noise import LARGEST_SCALE
 from bayesdp.mechanisms.families import Family, check_family
-from bayesdp.mechanisms.families.categorical import Categorical
-from bayesdp.mechanisms.families.gaussian import Gaussian
-from bayesdp.mechanisms.families.grid_laws import copies_at, log_given_cell, parameters_in
-from bayesdp.mechanisms.families.grids import GridModel, check_grid, grid_model
-from bayesdp.mechanisms.families.normal_views import COMBINE, confidential_n, log_sums, moments_of
+from bayesdp.mechanisms.families.grid_model import GridModel, OnGrid
+from bayesdp.mechanisms.families.grids import grid_model, on_grid
 from bayesdp.mechanisms.noise.fields import BOUNDING
 from bayesdp.mechanisms.noise.pure import up
 from bayesdp.mechanisms.randomness import generator
@@ -93,7 +88,7 @@ Floats = NDArray[np.float64]
 METHODS = ("sdd", "sdd.mc", "sphc")
 CALIBRATIONS = ("corrected", "published")
 MOST_RECORDS = 2**29  # where their number is confidential: so log posteriors fit 64 bits
-_MOST_BINS, _MOST_SIDE, _MOST_SAMPLES = 1000, 100, 10_000_000
+_MOST_SAMPLES = 10_000_000
 
 _FAULTS = {
     "sdd.mc": (
@@ -180,11 +175,12 @@ class ModipsGridMechanism(Mechanism):
             "family": family,
             "size": check_at_least_one("size", self.size),
             "epsilon": check_epsilon(self.epsilon),
-            "grid": check_grid(family, self.grid),
+            "grid": on_grid(family).check_ends(self.grid),
             "bins": check_at_least_one("bins", self.bins),
             "samples": check_at_least_one("samples", self.samples),
             "n": None,
         }
+        cells = on_grid(family)
         if self.n is not None:
             checked["n"] = check_at_least_one("n", self.n, "or None if confidential")
         elif self.calibration == "published":
@@ -193,10 +189,9 @@ class ModipsGridMechanism(Mechanism):
                 "number of records has no bound; give n, if it is public, or take "
                 "calibration='corrected'"
             )
-        most = _MOST_SIDE if isinstance(family, Categorical) else _MOST_BINS
-        if not 2 <= checked["bins"] <= most:
-            raise InvalidInput(f"bins is {self.bins}; it must be from 2 to {most}")
-        if isinstance(family, Categorical) and self.calibration == "published":
+        if not 2 <= checked["bins"] <= cells.most:
+            raise InvalidInput(f"bins is {self.bins}; it must be from 2 to {cells.most}")
+        if not cells.published and self.calibration == "published":
             raise InvalidInput(
                 "calibration is 'published', which is offered for one parameter alone; take "
                 "calibration='corrected'"
@@ -223,6 +218,11 @@ class ModipsGridMechanism(Mechanism):
     def neighbours(self) -> Neighbours:
         """The relation of its promise: replace-one where n is public, else add/remove-one."""
         return Neighbours.ADD_REMOVE if self.n is None else Neighbours.REPLACE_ONE
+
+    @property
+    def on_grid(self) -> OnGrid:
+        """The family on its cells: their log posterior, and copies given a cell."""
+        return on_grid(self.family)
 
     @property
     def model(self) -> GridModel:
@@ -320,7 +320,8 @@ class ModipsGridMechanism(Mechanism):
         """Return the statistic if it is a single one of the family's, else raise."""
         vector = self.family.vector(statistic, self.n)
         check_one_statistic(vector.shape, (len(self.model.origin),))
-        check_few(self.family, vector, self.n)
+        if self.n is None:
+            check_few(self.on_grid.records(vector))
         return statistic
 
     def draw(self, statistic: Any, copies: int) -> NDArray[Any]:
@@ -328,7 +329,9 @@ class ModipsGridMechanism(Mechanism):
 
         They have shape (copies,), and then that of an output.
         """
-        return copies_at(self, parameters_in(self.model.edges, self.cells(statistic, copies)))
+        made = self.on_grid
+        theta = made.parameters(self.model.edges, self.cells(statistic, copies))
+        return made.copies(self, theta)
 
     def cells(self, statistic: Any, copies: int) -> NDArray[np.int64]:
         """Choose cells privately, shape (copies,); a copy's parameter is uniform in its cell."""
@@ -359,7 +362,7 @@ class ModipsGridMechanism(Mechanism):
                 "with bdp.combine, whose caveats then hold, or take method='sdd'"
             )
         chosen = self.log_cells(statistic)
-        given = log_given_cell(self, output, self.model.edges)
+        given = self.on_grid.log_given_cell(self, output, self.model.edges)
         logs = np.full(np.broadcast_shapes(chosen.shape[:-1], given.shape[:-1]), -np.inf)
         for c in range(chosen.shape[-1]):
             logs = np.logaddexp(logs, chosen[..., c] + given[..., c])
@@ -381,44 +384,7 @@ class ModipsGridMechanism(Mechanism):
     @property
     def views(self) -> tuple[View, ...]:
         """Views of records, and of their law given the family's statistic, where tractable."""
-        return (*self._laws(), RecordsView())
-
-    def _laws(self) -> tuple[View, ...]:
-        family: Any = self.family
-        if family.kind == "bernoulli":
-            return (count_view(self),)
-        if family.kind == "gaussian":
-            return self._normal_laws(family)
-        if self.method == "sdd" and family.kind == "categorical":
-            return (TableView(family.k, 0),)
-        return ()
-
-    def _normal_laws(self, family: Any) -> tuple[View, ...]:
-        if self.method != "sdd":
-            why = f"the copies are by {quoted(self.method)}, whose law is intractable; {COMBINE}"
-            return (IntractableView(NormalView, why),)
-        if self.n is None:
-            return (confidential_n(NormalView),)
-        law, statistic = partial(self._law_of_mean, family), partial(moments_of, known=True)
-        return (NormalView(self.n, family.bounds, family.sd, statistic, law),)
-
-    def _law_of_mean(self, family: Any, outputs: Sequence[Any]) -> MeanLaw:
-        """The law of copies given the mean: a sum over the cells.
-
-        Their probabilities are a softmax of power n (theta_c mean - theta_c^2 / 2) / sd^2, of cells
-        of width h, which varies no faster in the mean than a normal density of variance
-        sd^2 / (power n), or where h is wider than that than the step from one cell to the next.
-        """
-        given = log_given_cell(self, np.array(outputs), self.model.edges)
-        precision = self.power * int(self.n or 0) / float(family.sd or 0) ** 2
-        width = float(np.diff(self.model.edges).max())
-        scale = min(precision**-0.5, 1 / (precision * width))
-
-        def logp(means: Floats) -> Floats:
-            cells = self.log_cells(np.clip(means, *family.bounds)[:, None])
-            return np.asarray(log_sums(cells, given).sum(axis=1))
-
-        return MeanLaw(scale, logp)
+        return (*self.on_grid.views(self), RecordsView())
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Pairs of neighbouring statistics, as far apart as possible, for an audit."""
@@ -442,14 +408,12 @@ def check_method(method: Any, calibration: Any) -> None:
         )
 
 
-def check_few(family: Family, vector: NDArray[Any], n: int | None) -> None:
-    """Raise InvalidInput for more records than are allowed where n is confidential."""
-    if n is None:
-        records = vector[0] if isinstance(family, Gaussian) else vector.sum()
-        if np.any(records > MOST_RECORDS):
-            raise InvalidInput(
-                f"data has more than {MOST_RECORDS} records, the most that n=None allows"
-            )
+def check_few(records: Any) -> None:
+    """Raise InvalidInput for more records than are allowed where their number is confidential."""
+    if np.any(records > MOST_RECORDS):
+        raise InvalidInput(
+            f"data has more than {MOST_RECORDS} records, the most that n=None allows"
+        )
 
 
 @lru_cache(maxsize=16)

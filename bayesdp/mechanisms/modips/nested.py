@@ -8,10 +8,8 @@ and the tuple (y_1, ..., y_draws) is released (Liu, modips, section 3.1, Figure 
 on the records, and all draws are post-processing of it: they cost as much as one, whatever `draws`
 is. `bdp.evaluate.combine_nested` takes estimates of shape (copies, draws).
 
-For binary records and a public n the law is that of `families.count_laws` with a product of
-beta-binomial probabilities in place of one:
-
-    Pr[z_1, ..., z_t | x] = sum_s Pr[s | x] prod_j BetaBinomial(z_j; size, a + s, b + n - s).
+Where n is public, a family that knows the law of several such copies says so (`NestedLaw`), as that
+of binary records does (`families.count_laws`).
 """
 
 from __future__ import annotations
@@ -28,10 +26,7 @@ from bayesdp.core.outputs.several import Several
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.base import Mechanism
-from bayesdp.mechanisms.counts.count import count_view
-from bayesdp.mechanisms.families.bernoulli import Bernoulli
-from bayesdp.mechanisms.families.count_laws import smoothed
-from bayesdp.mechanisms.laws import beta_binomial_logpmf
+from bayesdp.mechanisms.families.base import NestedLaw
 from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.profile import Profile
@@ -128,33 +123,25 @@ class NestedModipsMechanism(Mechanism):
         InvalidInput
             For other families, or where n is confidential: the law is then intractable.
         """
-        sbs = self.sbs
-        if not self.tractable or sbs.n is None:
+        sbs, family = self.sbs, self.sbs.family
+        if sbs.n is None or not isinstance(family, NestedLaw):
             raise InvalidInput(
                 "the law of nested copies is intractable except for binary records with a "
                 "public n; "
                 "analyse each copy as data and combine the results with bdp.evaluate.combine_nested"
             )
-        a, b = sbs.family.prior  # type: ignore[attr-defined]
-        z, x = np.asarray(output), sbs.family.vector(statistic, sbs.n)[..., 0]
-        s = np.arange(sbs.n + 1)
-        rows = z.reshape(-1, self.draws)
-        tables = np.empty((len(rows), s.size))
-        for i, row in enumerate(rows):
-            law = beta_binomial_logpmf(row[:, None], sbs.size, a + s, b + (sbs.n - s)).sum(axis=0)
-            tables[i] = smoothed(law, sbs.parts[0], sbs.n)
-        place, count = np.broadcast_arrays(np.arange(len(rows)).reshape(z.shape[:-1]), x)
-        return np.asarray(tables[place, count])
+        return family.nested_logp(output, statistic, sbs)
 
     @property
     def tractable(self) -> bool:
-        """True for binary records with a public n."""
-        return isinstance(self.sbs.family, Bernoulli) and self.n is not None
+        """True where n is public and the family has the law of nested copies: binary records."""
+        return isinstance(self.sbs.family, NestedLaw) and self.n is not None
 
     @property
     def views(self) -> tuple[View, ...]:
-        """Views of records and, for binary records, of their law given a count of ones."""
-        laws = (count_view(self),) if isinstance(self.sbs.family, Bernoulli) else ()
+        """Views of records, and of their law given the family's statistic, where it has one."""
+        family = self.sbs.family
+        laws = family.nested_views(self) if isinstance(family, NestedLaw) else ()
         return (*laws, RecordsView())
 
     def pairs(self) -> list[tuple[Any, Any]]:

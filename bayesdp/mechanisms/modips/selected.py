@@ -44,7 +44,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, keep
-from bayesdp.core.views import RecordsView, View
+from bayesdp.core.views import CountView, RecordsView, View, view_of
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.counts.count import count_view
@@ -266,8 +266,8 @@ class SelectedModipsMechanism(Mechanism):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """Views of records and, for binary records, of their law given a count of ones."""
-        laws = (count_view(self),) if self.families[0].kind == "bernoulli" else ()
+        """Views of records and, where a copy alone has it, of the law given a count of ones."""
+        laws = (count_view(self),) if view_of(self.modips, CountView) else ()
         return (*laws, RecordsView())
 
     def pairs(self) -> list[tuple[Any, Any]]:

@@ -167,6 +167,18 @@ def test_scales_share_the_budget_by_weight():
     assert constant.guarantee().epsilon == 1
 
 
+def test_levels_of_a_single_node_have_no_more_noise_than_ties_within_others_need():
+    """Level c has two nodes, b and d have one: ties b - d and c - c cost as much."""
+    columns = (("h", ("a", "b", "c", "c", "d")),)
+    asked = {"formula": "nodefactor('h')", "epsilon": 1.0, "nodes": 5, "attributes": columns}
+    assert calibrated(**asked).scales == (2.0, 2.0, 2.0)  # as many in L1 norm
+    made = calibrated(noise="gaussian", delta=1e-6, **asked)
+    b, c, d = made.scales
+    assert b == d == pytest.approx(c / math.sqrt(2), rel=1e-9)
+    assert float(made.cost()) == pytest.approx(4 / c**2, rel=1e-9)
+    assert 1 - 1e-5 <= made.guarantee(delta=1e-6).epsilon <= 1
+
+
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 20.0])
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_calibration_keeps_the_promise_and_wastes_little(epsilon, noise):

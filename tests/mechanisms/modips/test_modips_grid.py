@@ -11,7 +11,6 @@ from scipy import stats
 from scipy.special import betainc, logsumexp
 
 import bayesdp as bdp
-from bayesdp.mechanisms.families.grid_laws import log_given_cell
 from bayesdp.mechanisms.families.grids import grid_model
 from bayesdp.mechanisms.families.triangles import log_given_triangle, points_in, triangles
 from bayesdp.mechanisms.modips.grid import extremes, noise_scale
@@ -160,7 +159,7 @@ def test_the_law_of_a_count_given_its_cell(edges, size):
         Bernoulli(), size, 1.0, (edges[0], edges[-1]), bins=2, n=3
     )
     for z in {0, 1, size // 3, size}:
-        found = log_given_cell(made, z, np.array(edges))
+        found = made.on_grid.log_given_cell(made, z, np.array(edges))
         for c in (0, 1):
             with mp.workdps(300):
                 area = mp.betainc(z + 1, size - z + 1, edges[c], edges[c + 1], regularized=True)
@@ -175,7 +174,7 @@ def test_the_law_of_a_large_count_given_its_cell():
     for z, c in ((2, 0), (12_000, 0), (25_000, 0), (25_000, 1), (40_000, 1), (50_000, 1)):
         area = np.diff(betainc(z + 1, size - z + 1, edges[c : c + 2]))[0]
         expected = math.log(area / (size + 1) / 0.25)
-        assert log_given_cell(made, z, edges)[c] == pytest.approx(expected, abs=1e-8)
+        assert made.on_grid.log_given_cell(made, z, edges)[c] == pytest.approx(expected, abs=1e-8)
 
 
 @pytest.mark.parametrize("bounding", ["inflated", "truncated"])
@@ -504,3 +503,18 @@ def test_what_a_law_of_categorical_copies_refuses():
     hidden = bdp.mechanisms.ModipsGridMechanism(Categorical(3), 5, 1.0, (0, 1), bins=3)
     with pytest.raises(bdp.errors.InvalidInput, match="more than 536870912 records"):
         hidden.check_statistic((2**29, 1, 0))
+
+
+@pytest.mark.parametrize(
+    ("family", "grid", "sdd", "sphc"),
+    [
+        (Bernoulli(), (0.0, 1.0), "CountView", "CountView"),
+        (Categorical(3), (0.0, 1.0), "TableView", None),
+        (Gaussian((-1.0, 1.0), 0.4), (-1.0, 1.0), "NormalView", "IntractableView"),
+    ],
+)
+def test_a_family_says_how_its_copies_are_read(family, grid, sdd, sphc):
+    for method, law in (("sdd", sdd), ("sphc", sphc)):
+        made = bdp.mechanisms.ModipsGridMechanism(family, 3, 1.0, grid, method, bins=4, n=9)
+        found = [type(view).__name__ for view in made.views]
+        assert found == [*([law] if law else []), "RecordsView"]

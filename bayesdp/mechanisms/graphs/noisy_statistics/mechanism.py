@@ -29,8 +29,8 @@ mu^2 = sum_t ((steps of t) g_t / b_t)^2. Both are convex and increasing in the s
     mu^2    = sum over terms of max over moves of sum_t (ceil(move_t / g_t) g_t / b_t)^2
 
 hold, and are exact where one pair of graphs has the largest move of every term. Where a change may
-be the sum of two moves, as of sociality, the two largest are added up. (Where a term has several
-moves, its statistics are integers and 1 / g is whole, so that ceil loses nothing.)
+be the sum of two moves, as of sociality, the two largest of these are added up. (Where a term has
+several moves, its statistics are integers and 1 / g is whole, so that ceil loses nothing.)
 
 M copies with Laplace noise cost M times epsilon, and at delta > 0 what follows from a pure epsilon
 (`pure_profile`). For Gaussian noise, `bayesdp.mechanisms.noise.gaussian_profiles` proves a profile

@@ -1,9 +1,11 @@
 """Scales of noisy network statistics that keep a promise, a share of it to each term.
 
-Within a term, scales are proportional to the statistics' own sensitivities. With Laplace noise a
-term of weight w has w of epsilon; with Gaussian noise, w of mu^2, and the whole is then scaled to
-the smallest that the mechanism's profile allows. A statistic that no change moves costs nothing,
-and gets a scale of 1; a term of such statistics has no share.
+Within a term, scales are proportional to the statistics' own sensitivities; in nodefactor those of
+levels of a single node are such that a tie between two costs as much as one within another level
+(`Moves.proportions`). With Laplace noise a term of weight w has w of epsilon; with Gaussian noise,
+w of mu^2, and the whole is then scaled to the smallest that the mechanism's profile allows. A
+statistic that no change moves costs nothing, and gets a scale of 1; a term of such statistics has
+no share.
 """
 
 from __future__ import annotations
@@ -74,7 +76,8 @@ def calibrated(
     check_noise_delta(noise, delta)
     frame = public_frame(**{name: parameters[name] for name in PUBLIC if name in parameters})
     node = check_relation(parameters.get("neighbours", "edge")) is Neighbours.NODE
-    scales = [float(most) or 1.0 for most in frame.sensitivities(node)]
+    power = 1 if noise == "laplace" else 2
+    scales = [part or 1.0 for moves in frame.moves(node) for part in moves.proportions(power)]
     shape = NoisyStatisticsMechanism(scales=scales, **parameters)
     costs = [float(cost) for cost in shape.term_costs()]
     total = math.fsum(weight for weight, cost in zip(each, costs, strict=True) if cost)
