@@ -22,19 +22,17 @@ the density is divided by the probability of [-R, R], which depends on that mean
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import as_plain, is_number
 from bayesdp.core.outputs import OutputSpace
+from bayesdp.core.outputs.reals import Reals
 from bayesdp.core.views import IntractableView, MeanLaw, NormalView, View
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.conjugate.truncated_normal import (
     log_common_mean,
     log_mass,
@@ -149,38 +147,8 @@ def pairs(release: ConjugateMechanism) -> list[tuple[float, float]]:
 def space(release: ConjugateMechanism) -> OutputSpace:
     """Parameters, or tuples of synthetic records in the order drawn, which are exchangeable."""
     R, _ = _scale(release)
-    return Reals(release.synthetic_size, R if release.bounded else None)
-
-
-@dataclass(frozen=True, slots=True)
-class Reals(OutputSpace):
-    """Finite numbers, or tuples of `size` finite numbers where `size` isn't 0.
-
-    Attributes
-    ----------
-    size : int
-        Length of the tuples; 0 for single numbers.
-    R : float or None
-        Largest absolute value of a number; None for no bound.
-    """
-
-    size: int
-    R: float | None
-
-    def check(self, output: Any) -> Any:
-        """Return the output as a float or a tuple of `size` floats, or raise InvalidInput."""
-        limit = sys.float_info.max if self.R is None else self.R
-        try:
-            values = tuple(output) if self.size else (output,)
-        except TypeError:  # not a sequence
-            values = ()
-        values = tuple(as_plain(v) for v in values)
-        fit = all(is_number(v) and abs(v) <= limit for v in values)
-        if not fit or len(values) != (self.size or 1):
-            what = f"tuples of {self.size} finite numbers" if self.size else "finite numbers"
-            where = "" if self.R is None else f" in [-{self.R}, {self.R}]"
-            raise InvalidInput(f"output is {quoted(output)}; this mechanism releases {what}{where}")
-        return tuple(map(float, values)) if self.size else float(values[0])
+    ends = (-R, R) if release.bounded else ()
+    return Reals(release.synthetic_size, *ends)
 
 
 def posterior(release: ConjugateMechanism, sums: Floats) -> tuple[Floats, float]:
