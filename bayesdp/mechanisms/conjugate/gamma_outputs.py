@@ -29,8 +29,7 @@ from bayesdp.core.outputs.reals import Reals
 from bayesdp.core.outputs.records import Column, Records
 from bayesdp.core.sum_views import GivenSumView, PositiveSumView
 from bayesdp.core.views import IntractableView, View
-from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.counts.count import column_of
+from bayesdp.mechanisms.conjugate.sums import check_one_sum, check_sums, sum_of
 from bayesdp.mechanisms.families.gamma import LARGEST, LEAST
 from bayesdp.mechanisms.randomness import generator
 
@@ -42,42 +41,17 @@ Floats = NDArray[np.float64]
 
 def statistic_of(release: ConjugateMechanism, data: Any) -> float:
     """Sum the records, correctly rounded."""
-    R = float(release.R or 0)
-    values = column_of(data, f"numbers from 0 to {R}").astype(np.float64)
-    if not np.all((values >= 0) & (values <= R)):
-        raise InvalidInput(
-            f"data has values that aren't numbers in [0, R] = [0, {R}]; choose R without looking "
-            "at the data, and clip what exceeds it, for example with data.clip(0, R)"
-        )
-    if values.size != release.n:
-        raise InvalidInput(
-            f"data has another number of records than the mechanism's n = {release.n}"
-        )
-    return math.fsum(values)
+    return sum_of(release, data, 0.0)
 
 
 def check_statistic(release: ConjugateMechanism, statistic: Any) -> Floats:
-    """Return the sum or sums as floats if records in [0, R] can have them, else raise."""
-    sums, most = np.asarray(statistic), release.n * float(release.R or 0)
-    if sums.dtype.kind not in "iuf":
-        raise InvalidInput(
-            f"the statistic has type {sums.dtype}; it must be the sum of the records, a number; "
-            "release.statistic(data) makes it"
-        )
-    if not np.all((sums >= 0) & (sums <= most)):
-        raise InvalidInput(
-            f"the statistic isn't a sum of n = {release.n} records in [0, {release.R}], which is "
-            f"from 0 to {most}; check R, and that it is the sum, not the mean"
-        )
-    return sums.astype(np.float64)
+    """Return the sum or sums as floats if records within the bounds can have them, else raise."""
+    return check_sums(release, statistic, 0.0)
 
 
 def one_statistic(release: ConjugateMechanism, statistic: Any) -> Floats:
     """Return the sum if it is that of one release alone, else raise InvalidInput."""
-    checked = check_statistic(release, statistic)
-    if checked.ndim > 0:
-        raise InvalidInput("the statistic is an array of several; release one at a time")
-    return checked
+    return check_one_sum(release, statistic, 0.0)
 
 
 def draw(release: ConjugateMechanism, sums: Floats, copies: int) -> Floats:

@@ -32,13 +32,12 @@ from numpy.typing import NDArray
 from bayesdp.core.outputs import OutputSpace
 from bayesdp.core.outputs.reals import Reals
 from bayesdp.core.views import IntractableView, MeanLaw, NormalView, View
-from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.conjugate.sums import check_one_sum, check_sums, sum_of
 from bayesdp.mechanisms.conjugate.truncated_normal import (
     log_common_mean,
     log_mass,
     truncated_normal,
 )
-from bayesdp.mechanisms.counts.count import column_of
 from bayesdp.mechanisms.randomness import generator
 
 if TYPE_CHECKING:
@@ -49,42 +48,17 @@ Floats = NDArray[np.float64]
 
 def statistic_of(release: ConjugateMechanism, data: Any) -> float:
     """Sum the records, correctly rounded."""
-    R, _ = _scale(release)
-    values = column_of(data, f"numbers from -{R} to {R}").astype(np.float64)
-    if not np.all(np.abs(values) <= R):
-        raise InvalidInput(
-            f"data has values that aren't numbers in [-R, R] = [-{R}, {R}]; choose R without "
-            "looking at the data, and clip what exceeds it, for example with data.clip(-R, R)"
-        )
-    if values.size != release.n:
-        raise InvalidInput(
-            f"data has another number of records than the mechanism's n = {release.n}"
-        )
-    return math.fsum(values)
+    return sum_of(release, data, -_scale(release)[0])
 
 
 def check_statistic(release: ConjugateMechanism, statistic: Any) -> Floats:
-    """Return the sum or sums as floats if records in [-R, R] can have them, else raise."""
-    sums, (R, _) = np.asarray(statistic), _scale(release)
-    if sums.dtype.kind not in "iuf":
-        raise InvalidInput(
-            f"the statistic has type {sums.dtype}; it must be the sum of the records, a number; "
-            "release.statistic(data) makes it"
-        )
-    if not np.all(np.abs(sums) <= release.n * R):
-        raise InvalidInput(
-            f"the statistic isn't a sum of n = {release.n} records in [-{R}, {R}], which is from "
-            f"-{release.n * R} to {release.n * R}; check R, and that it is the sum, not the mean"
-        )
-    return sums.astype(np.float64)
+    """Return the sum or sums as floats if records within the bounds can have them, else raise."""
+    return check_sums(release, statistic, -_scale(release)[0])
 
 
 def one_statistic(release: ConjugateMechanism, statistic: Any) -> Floats:
     """Return the sum if it is that of one release alone, else raise InvalidInput."""
-    checked = check_statistic(release, statistic)
-    if checked.ndim > 0:
-        raise InvalidInput("the statistic is an array of several; release one at a time")
-    return checked
+    return check_one_sum(release, statistic, -_scale(release)[0])
 
 
 def draw(release: ConjugateMechanism, sums: Floats, copies: int) -> Floats:
