@@ -1,4 +1,4 @@
-"""View of copies that were drawn given the noisy sum of positive records."""
+"""Views of what was released given the sum of positive records, or given a noisy one."""
 
 from __future__ import annotations
 
@@ -22,23 +22,50 @@ class PositiveSumView(View):
     clip : bool
         Whether records beyond the bounds were moved to the nearest one.
     shape : float
-        Shape of the gamma law that the copies' records were drawn from.
-    prior : tuple of two floats
-        Shape and rate of the gamma prior of the rate that they were drawn under.
-    noise : Cell
-        Noise on the sum that they were drawn given.
+        Shape of the gamma law that the outputs were drawn under.
     scale : float
-        Relative change of the sum over which the law varies.
+        Relative change of the sum over which the law of one output varies.
     law : callable
         Function of the outputs and an array of sums within n times the bounds: log p(all outputs |
         sum).
+    statistic : callable
+        Function of a sum: the mechanism's statistic.
     """
 
     n: int
     bounds: Ends
     clip: bool
     shape: float
-    prior: tuple[float, float]
-    noise: Cell
     scale: float
     law: Callable[[Sequence[Any], Floats], Floats]
+    statistic: Callable[[float], Any]
+
+
+@dataclass(frozen=True)
+class NoisySumView(PositiveSumView):
+    """Copies that were drawn given a noisy sum of positive records.
+
+    Attributes
+    ----------
+    prior : tuple of two floats
+        Shape and rate of the gamma prior of the rate that they were drawn under.
+    noise : Cell
+        Noise on the sum.
+    """
+
+    prior: tuple[float, float]
+    noise: Cell
+
+
+@dataclass(frozen=True)
+class GivenSumView(PositiveSumView):
+    """Outputs that were drawn given the sum of positive records itself.
+
+    Attributes
+    ----------
+    log_kernel : callable
+        Function of a module that has `log` and `log1p`, NumPy or PyTensor's `tensor`, of the
+        outputs and of a sum: log p(all outputs | sum), up to a constant.
+    """
+
+    log_kernel: Callable[[Any, Sequence[Any], Any], Any]

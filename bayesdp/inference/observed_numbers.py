@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.core.sum_views import PositiveSumView
+from bayesdp.core.sum_views import GivenSumView, NoisySumView, PositiveSumView
 from bayesdp.core.views import NoiseView, NormalCopiesView, check_tractable, view_of
 from bayesdp.engines.pymc import gamma
 from bayesdp.engines.pymc.gaussian import copies_logp
@@ -82,8 +82,11 @@ def _noisy(cell: Any, part: Part, s: Any) -> Any:
 
 
 def _copies(part: Part, s: Any, n: int | None, tag: str) -> Any:
-    if (sums := view_of(part.mechanism, PositiveSumView)) is not None:
+    if view_of(part.mechanism, PositiveSumView) is not None:
         size_of(part, n)  # which refuses another n
+    if (given := view_of(part.mechanism, GivenSumView)) is not None:
+        return gamma.given_logp(given, part.outputs, s)
+    if (sums := view_of(part.mechanism, NoisySumView)) is not None:
         return gamma.copies_logp(import_pymc(), tag, sums, part.outputs, s)
     copies = view_of(part.mechanism, NormalCopiesView)
     if copies is None:

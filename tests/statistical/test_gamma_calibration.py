@@ -97,3 +97,31 @@ def test_rates_from_noisy_sums(kind):
     check(places)
     if bounds is not None:  # a model of free records is convicted
         assert stats.kstest(naive, "uniform").pvalue < FALSE_ALARM
+
+
+@pytest.mark.parametrize(
+    ("method", "R", "shape"),
+    [
+        ("synthetic_one", 4.0, 1.0),
+        *(
+            pytest.param(method, *rest, marks=pytest.mark.calibrate)
+            for method in ("parameter_draw", "synthetic_map", "synthetic_many")
+            for rest in ((4.0, 1.0), (60.0, 2.5))
+        ),
+    ],
+)
+def test_rates_from_conjugate_releases(method, R, shape):
+    size = 20 if method.startswith("synthetic") else None
+    made = bdp.mechanisms.ConjugateMechanism(
+        "gamma", method, N, (12.0, 40.0), size=size, R=R, shape=shape
+    )
+    model, rng = bdp.models.GammaModel(PRIOR, shape), np.random.default_rng(5)
+    places, naive = [], []
+    for i in range(200):
+        rate, x = drawn(rng, shape, (0.0, R), refused=True)
+        with bdp.reproducible(i):
+            release = bdp.Release.of(made, made.release(made.statistic(x), 2), delta=0.5)
+        places.append(float(model.posterior(release).cdf(rate)))
+        naive.append(float(model.naive_posterior(release).cdf(rate)))
+    check(places)
+    assert stats.kstest(naive, "uniform").pvalue < FALSE_ALARM

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesdp.core.sum_views import PositiveSumView
+from bayesdp.core.sum_views import GivenSumView, NoisySumView
 from bayesdp.engines.pymc.noise import noise_logp
 from bayesdp.engines.pymc.programs import in_a_matrix
 from bayesdp.engines.pymc.sampling import import_pymc
@@ -46,7 +46,19 @@ def gamma(data: Mapping[str, Any], groups: Sequence[Any] | None) -> pm.Model:
     return model
 
 
-def copies_logp(pymc: Any, tag: str, copies: PositiveSumView, outputs: Any, total: Any) -> Any:
+def given_logp(given: GivenSumView, outputs: Any, total: Any) -> Any:
+    """Log-law of what was released given the sum of gamma records itself, a tensor.
+
+    It is up to a constant, and -inf at a sum that no records within the bounds have.
+    """
+    import pytensor.tensor as pt
+
+    low, high = (given.n * end for end in given.bounds)
+    law = given.log_kernel(pt, outputs, pt.clip(total, low, high))
+    return pt.switch((total >= low) & (total <= high), law, -np.inf)
+
+
+def copies_logp(pymc: Any, tag: str, copies: NoisySumView, outputs: Any, total: Any) -> Any:
     """Log-law of modips copies given the sum of gamma records, whose noisy sums join the model.
 
     The copies' own rates integrate out, as in `bayesdp.mechanisms.families.gamma_law`. Noise is
@@ -57,7 +69,7 @@ def copies_logp(pymc: Any, tag: str, copies: PositiveSumView, outputs: Any, tota
     pymc : module
     tag : str
         Suffix of the names of all variables that are added to the model.
-    copies : PositiveSumView
+    copies : NoisySumView
         The mechanism's view.
     outputs : sequence of arrays of records
     total : tensor

@@ -69,6 +69,7 @@ _MOST_TERMS = 200_000  # of a program's likelihoods
 _WARN_BIAS = 0.2  # standard deviations of the mean
 TAKES = (
     "modips copies of gamma records with n public (bdp.ModipsSynthesizer with bdp.families.Gamma), "
+    "conjugate draws of gamma records (bdp.mechanisms.ConjugateMechanism), "
     "and a noisy sum or mean by LaplaceMechanism, GaussianMechanism, DiscreteLaplaceMechanism or "
     "DiscreteGaussianMechanism, or such a number exactly by "
     "bdp.distributional.ExactStatisticMechanism"
@@ -381,8 +382,11 @@ class GammaModel(Model):
             return known_total(size, self._known(part, size), self.shape, self.prior)
         n = self._seen(part, self.n).seen.n
         if view_of(part.mechanism, PositiveSumView) is not None:
-            records = np.concatenate([part.mechanism.records(z) for z in part.outputs])
-            return known_total(records.size, float(records.sum()), self.shape, self.prior)
+            released = np.concatenate([part.mechanism.records(z) for z in part.outputs])
+            size, total = released.size, float(released.sum())
+            if not getattr(part.mechanism, "size", None):  # rates, taken for the records' own
+                size, total = n, n * self.shape * size / total
+            return known_total(size, total, self.shape, self.prior)
         total = float(np.mean(part.outputs)) * (1 if self.statistic == "sum" else n)
         if total < 0:
             raise InvalidInput(
@@ -396,7 +400,7 @@ class GammaModel(Model):
         n, view = size_of(part, self.n), view_of(part.mechanism, PositiveSumView)
         total: Any = self._new_total(self._bounds_of([part]), n, float(theta["rate"]), rng)
         if view is not None:
-            return (min(max(total, n * view.bounds[0]), n * view.bounds[1]),)
+            return view.statistic(min(max(total, n * view.bounds[0]), n * view.bounds[1]))
         given: Any = total / (1 if self.statistic == "sum" else n)
         return np.rint(given).astype(np.int64) if getattr(part.mechanism, "whole", False) else given
 

@@ -88,7 +88,7 @@ def total_through_copies(part: Part, view: PositiveSumView) -> SeenTotal:
         return view.law(part.outputs, np.clip(totals, low, high))
 
     made = Seen(view.n, (low, high), high, lambda start, end: np.empty(0), log_law, (low, high))
-    return SeenTotal(made, view.scale)
+    return SeenTotal(made, view.scale / math.sqrt(len(part.outputs)))
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ maxima sit at data sets that have no such neighbour.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 PARAMETERS: tuple[str, ...] = ()
+WHOLE = True
 _LEAST, _MOST = 1e-300, 1e100  # of a prior: inverses and products stay floats
 _SAFE = 1 + 2.0**-50  # covers the rounding of log1p, the division and the product
 
@@ -61,18 +63,37 @@ def check_range(prior: tuple[float, ...]) -> tuple[float, ...]:
     return prior
 
 
-def prior_of_strength(strength: float, categories: None = None) -> tuple[float, float]:
+def prior_of_strength(strength: float, parameters: Mapping[str, Any]) -> tuple[float, float]:
     """Make the symmetric prior of a strength; a larger strength never costs more privacy."""
     return strength, strength
 
 
-def least_strength(method: str) -> float:
+def least_strength(method: str, parameters: Mapping[str, Any]) -> float:
     """The weakest symmetric prior that calibration considers.
 
     Below 1 the mode sticks to 0 and 1, and the delta of `synthetic_map` can fall as the prior
     weakens: Beta(0.5, 0.5) has a delta(1) of 1/4 at n = 3, size = 1, and Beta(1, 1) of 1/3.
     """
     return 1.0 if method == "synthetic_map" else 1e-100
+
+
+def records_are(release: ConjugateMechanism) -> tuple[str, ...]:
+    """State what the promise assumes of the records: nothing that isn't checked."""
+    return ()
+
+
+def largest_mode(release: ConjugateMechanism) -> float:
+    """Largest absolute value of a posterior mode, of a probability."""
+    return 1.0
+
+
+def mode_bounds(release: ConjugateMechanism) -> tuple[float, float]:
+    """Give the ends that a noisy mode is moved to, those of probabilities."""
+    return 0.0, 1.0
+
+
+def together(release: ConjugateMechanism, copies: int) -> None:
+    """Give no profile of several copies but those of as many more records."""
 
 
 def map_sensitivity(release: ConjugateMechanism) -> float:

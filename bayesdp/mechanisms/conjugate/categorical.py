@@ -36,6 +36,7 @@ categories they are all tried; with more, `synthetic_map` asks for priors of 1 o
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,11 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 
 PARAMETERS: tuple[str, ...] = ()
+WHOLE = True
+records_are = conjugate_bernoulli.records_are
+largest_mode = conjugate_bernoulli.largest_mode
+mode_bounds = conjugate_bernoulli.mode_bounds
+together = conjugate_bernoulli.together
 _SAFE = 1 + 2.0**-50  # covers the rounding of log1p, the division and the product
 
 
@@ -74,13 +80,13 @@ def check(release: ConjugateMechanism) -> dict[str, Any]:
     return {"prior": conjugate_bernoulli.check_range(prior)}
 
 
-def prior_of_strength(strength: float, categories: int | None) -> tuple[float, ...]:
+def prior_of_strength(strength: float, parameters: Mapping[str, Any]) -> tuple[float, ...]:
     """Make the symmetric prior of a strength; a larger strength never costs more privacy."""
-    count = check_at_least_one("categories", categories)
+    count = check_at_least_one("categories", parameters.get("categories"))
     return (strength,) * count
 
 
-def least_strength(method: str) -> float:
+def least_strength(method: str, parameters: Mapping[str, Any]) -> float:
     """The weakest prior that calibration considers: next to none, or 1 for a mode."""
     return 1.0 if method == "synthetic_map" else 1e-100
 

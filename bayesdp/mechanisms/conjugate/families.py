@@ -10,8 +10,13 @@ from bayesdp.registry import Lazy
 
 _HOME = "bayesdp.mechanisms.conjugate"
 
-FAMILIES = Lazy(_HOME, {name: name for name in ("bernoulli", "gaussian", "categorical")})
-"""Each family's privacy: PARAMETERS, METHODS, check, prior_of_strength, least_strength."""
+FAMILIES = Lazy(_HOME, {name: name for name in ("bernoulli", "gaussian", "categorical", "gamma")})
+"""Each family's privacy.
+
+PARAMETERS, METHODS and WHOLE (whether synthetic records are counted, and drawn in integers); check,
+records_are, prior_of_strength, least_strength, map_sensitivity, largest_mode, mode_bounds and
+together.
+"""
 
 OUTPUTS = Lazy(_HOME, {name: f"{name}_outputs" for name in FAMILIES})
 """Each family's statistic, sampler, law and outputs."""

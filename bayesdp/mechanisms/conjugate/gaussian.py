@@ -42,7 +42,9 @@ and only its length counts. For delta > 0 and bounded releases it is tested, not
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Mapping
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 
 PARAMETERS = ("R", "sigma", "bounded")
+WHOLE = False
 _FURTHEST = 1e100  # of the numbers given: their squares stay floats
 
 
@@ -84,14 +87,41 @@ def check(release: ConjugateMechanism) -> dict[str, Any]:
     return checked
 
 
-def prior_of_strength(strength: float, categories: None = None) -> tuple[float, float]:
+def prior_of_strength(strength: float, parameters: Mapping[str, Any]) -> tuple[float, float]:
     """Make the prior with this precision, centred at 0; a larger one never costs more privacy."""
     return 0.0, 1 / math.sqrt(strength)
 
 
-def least_strength(method: str) -> float:
+def least_strength(method: str, parameters: Mapping[str, Any]) -> float:
     """The weakest prior that calibration considers: next to none."""
     return 1e-100
+
+
+def records_are(release: ConjugateMechanism) -> tuple[str, ...]:
+    """State what the promise assumes of the records."""
+    return (f"Every record lies in [-{release.R}, {release.R}].",)
+
+
+def largest_mode(release: ConjugateMechanism) -> float:
+    """Bound the absolute value of a posterior mode."""
+    return abs(release.prior[0]) + float(release.R or 0)
+
+
+def mode_bounds(release: ConjugateMechanism) -> None:
+    """Give no ends that a noisy mode is moved to."""
+
+
+def together(release: ConjugateMechanism, copies: int) -> Profile | None:
+    """The profile of several copies, where it is another than that of as many more records.
+
+    A mean that moves by s standard deviations in each of M copies is one that moves by s sqrt(M),
+    as it does for records in [-R sqrt(M), R sqrt(M)].
+    """
+    if release.bounded or release.method == "parameter_map":
+        return None
+    scaled = math.nextafter(float(release.R or 0) * math.sqrt(copies), math.inf)
+    made: Profile = METHODS[release.method](dataclasses.replace(release, R=scaled))
+    return made
 
 
 def map_sensitivity(release: ConjugateMechanism) -> float:

@@ -22,25 +22,22 @@ the density is divided by the probability of [-R, R], which depends on that mean
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import as_plain, is_number
 from bayesdp.core.outputs import OutputSpace
+from bayesdp.core.outputs.reals import Reals
 from bayesdp.core.views import IntractableView, MeanLaw, NormalView, View
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.mechanisms.conjugate.sums import check_one_sum, check_sums, sum_of
 from bayesdp.mechanisms.conjugate.truncated_normal import (
     log_common_mean,
     log_mass,
     truncated_normal,
 )
-from bayesdp.mechanisms.counts.count import column_of
 from bayesdp.mechanisms.randomness import generator
 
 if TYPE_CHECKING:
@@ -51,42 +48,17 @@ Floats = NDArray[np.float64]
 
 def statistic_of(release: ConjugateMechanism, data: Any) -> float:
     """Sum the records, correctly rounded."""
-    R, _ = _scale(release)
-    values = column_of(data, f"numbers from -{R} to {R}").astype(np.float64)
-    if not np.all(np.abs(values) <= R):
-        raise InvalidInput(
-            f"data has values that aren't numbers in [-R, R] = [-{R}, {R}]; choose R without "
-            "looking at the data, and clip what exceeds it, for example with data.clip(-R, R)"
-        )
-    if values.size != release.n:
-        raise InvalidInput(
-            f"data has another number of records than the mechanism's n = {release.n}"
-        )
-    return math.fsum(values)
+    return sum_of(release, data, -_scale(release)[0])
 
 
 def check_statistic(release: ConjugateMechanism, statistic: Any) -> Floats:
-    """Return the sum or sums as floats if records in [-R, R] can have them, else raise."""
-    sums, (R, _) = np.asarray(statistic), _scale(release)
-    if sums.dtype.kind not in "iuf":
-        raise InvalidInput(
-            f"the statistic has type {sums.dtype}; it must be the sum of the records, a number; "
-            "release.statistic(data) makes it"
-        )
-    if not np.all(np.abs(sums) <= release.n * R):
-        raise InvalidInput(
-            f"the statistic isn't a sum of n = {release.n} records in [-{R}, {R}], which is from "
-            f"-{release.n * R} to {release.n * R}; check R, and that it is the sum, not the mean"
-        )
-    return sums.astype(np.float64)
+    """Return the sum or sums as floats if records within the bounds can have them, else raise."""
+    return check_sums(release, statistic, -_scale(release)[0])
 
 
 def one_statistic(release: ConjugateMechanism, statistic: Any) -> Floats:
     """Return the sum if it is that of one release alone, else raise InvalidInput."""
-    checked = check_statistic(release, statistic)
-    if checked.ndim > 0:
-        raise InvalidInput("the statistic is an array of several; release one at a time")
-    return checked
+    return check_one_sum(release, statistic, -_scale(release)[0])
 
 
 def draw(release: ConjugateMechanism, sums: Floats, copies: int) -> Floats:
@@ -149,38 +121,8 @@ def pairs(release: ConjugateMechanism) -> list[tuple[float, float]]:
 def space(release: ConjugateMechanism) -> OutputSpace:
     """Parameters, or tuples of synthetic records in the order drawn, which are exchangeable."""
     R, _ = _scale(release)
-    return Reals(release.synthetic_size, R if release.bounded else None)
-
-
-@dataclass(frozen=True, slots=True)
-class Reals(OutputSpace):
-    """Finite numbers, or tuples of `size` finite numbers where `size` isn't 0.
-
-    Attributes
-    ----------
-    size : int
-        Length of the tuples; 0 for single numbers.
-    R : float or None
-        Largest absolute value of a number; None for no bound.
-    """
-
-    size: int
-    R: float | None
-
-    def check(self, output: Any) -> Any:
-        """Return the output as a float or a tuple of `size` floats, or raise InvalidInput."""
-        limit = sys.float_info.max if self.R is None else self.R
-        try:
-            values = tuple(output) if self.size else (output,)
-        except TypeError:  # not a sequence
-            values = ()
-        values = tuple(as_plain(v) for v in values)
-        fit = all(is_number(v) and abs(v) <= limit for v in values)
-        if not fit or len(values) != (self.size or 1):
-            what = f"tuples of {self.size} finite numbers" if self.size else "finite numbers"
-            where = "" if self.R is None else f" in [-{self.R}, {self.R}]"
-            raise InvalidInput(f"output is {quoted(output)}; this mechanism releases {what}{where}")
-        return tuple(map(float, values)) if self.size else float(values[0])
+    ends = (-R, R) if release.bounded else ()
+    return Reals(release.synthetic_size, *ends)
 
 
 def posterior(release: ConjugateMechanism, sums: Floats) -> tuple[Floats, float]:

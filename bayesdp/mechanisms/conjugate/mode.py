@@ -6,7 +6,8 @@ neighbours it moves by at most the family's `map_sensitivity`, in L1 norm:
 - bernoulli: 1 / (a + b + n - 2), for priors of 1 or more; below, more. Zheng (2015, Corollary
   6.2) divides by a + b + n;
 - categorical: 2 / (sum of the prior + n - k), for priors of 1 or more;
-- gaussian: 2 R tau^2 / sigma^2 < 2 R / n. Zheng (2015, Corollary 7.3) has R / n, half of it.
+- gaussian: 2 R tau^2 / sigma^2 < 2 R / n. Zheng (2015, Corollary 7.3) has R / n, half of it;
+- gamma: (a + n k - 1) R / (b (b + R)).
 
 The mode is computed in floating point, whose error, below 2^-50 of the largest mode, moves both
 neighbours' modes; 2^-48 of it is added to the sensitivity.
@@ -40,8 +41,8 @@ def noisy_mode(release: ConjugateMechanism, *, epsilon: float, copies: int = 1) 
     Returns
     -------
     LaplaceMechanism
-        The mechanism, with outputs clamped to [0, 1] for probabilities. Its guarantee is proved,
-        given the mode's sensitivity.
+        The mechanism, with outputs clamped to [0, 1] for probabilities, and for rates to the ends
+        that a mode can have. Its guarantee is proved, given the mode's sensitivity.
 
     Raises
     ------
@@ -60,17 +61,17 @@ def noisy_mode(release: ConjugateMechanism, *, epsilon: float, copies: int = 1) 
             f"release has method {quoted(release.method)}, which is randomised already; give one "
             "with method 'parameter_map', whose posterior mode needs noise"
         )
-    gaussian = release.family == "gaussian"
-    largest = abs(release.prior[0]) + float(release.R or 0) if gaussian else 1.0
+    family = FAMILIES[release.family]
     components = len(release.prior) if release.family == "categorical" else 1
-    moved: float = FAMILIES[release.family].map_sensitivity(release)
+    moved: float = family.map_sensitivity(release)
+    bounds = family.mode_bounds(release)
     return LaplaceMechanism.calibrate(
         epsilon=epsilon,
         copies=copies,
-        sensitivity=moved + 2.0**-48 * components * largest,
+        sensitivity=moved + 2.0**-48 * components * family.largest_mode(release),
         neighbours="replace_one",
         dimension=components if components > 1 else None,
-        bounds=None if gaussian else (0.0, 1.0),
-        bounding=None if gaussian else "inflated",
+        bounds=bounds,
+        bounding=None if bounds is None else "inflated",
         n=release.n,
     )

@@ -12,9 +12,8 @@ Copies are independent given the data. Exactly composed:
 
 - copies of independent records (`synthetic_many`, `synthetic_map`) are as many more independent
   records: M copies of m have the law of one copy of M m;
-- of a normal law whose mean moves by s standard deviations and whose variance the data leave
-  alone, the sum of the log ratios of M copies is that of one whose mean moves by s sqrt(M), as it
-  does for records in [-R sqrt(M), R sqrt(M)] (gaussian, where what is released isn't `bounded`).
+- copies of a normal law whose variance the data leave alone, and of draws of a rate, cost what one
+  release of other parameters does, as the family's module proves.
 
 Otherwise M copies cost M times the epsilon of one at delta / M (basic composition: epsilons and
 deltas add up), or M times the pure epsilon if there is one.
@@ -33,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta, check_flag
+from bayesdp.core.fields import later
 from bayesdp.core.outputs import OutputSpace
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
@@ -56,22 +56,26 @@ class ConjugateMechanism(Mechanism):
     ----------
     family : str
         "bernoulli" (0/1 records, beta prior), "gaussian" (records in [-R, R] around an
-        unknown mean with known standard deviation sigma, normal prior) or "categorical"
-        (Dirichlet prior).
+        unknown mean with known standard deviation sigma, normal prior), "categorical" (Dirichlet
+        prior) or "gamma" (records in [0, R] of an unknown rate with known shape, gamma prior).
     method : str
         "parameter_map", "parameter_draw", "synthetic_map", "synthetic_one" or "synthetic_many".
     n : int
         Number of confidential records, at least 1. Public: neighbours replace one record.
     prior : tuple of floats
         bernoulli: (a, b), positive. gaussian: mean and standard deviation. categorical: one
-        positive number for each category. Public.
+        positive number for each category. gamma: shape and rate. Public.
     size : int, optional
         Number of synthetic records, at least 1, for the synthetic methods only.
     R, sigma : float, optional
-        For the gaussian family only: the records' bound and known standard deviation.
+        The records' bound, for the gaussian and gamma families; their known standard deviation,
+        for the gaussian family only.
     bounded : bool
         For the gaussian family only: whether what is released, the parameter or each record,
         is conditioned to lie in [-R, R], as the records do. Then a pure epsilon holds.
+    shape : float, optional
+        For the gamma family only: the known shape of the records' law; by default 1, for
+        exponential records.
 
     Raises
     ------
@@ -84,7 +88,8 @@ class ConjugateMechanism(Mechanism):
     direction, computed with a relative error below 1e-10 and rounded up by 2e-10. Below 1e-290
     it is only said to be at most that. Where `bounded`, one draw's or one record's is tight to
     one part in 10^6; the delta of several records, and all of `synthetic_one`, are upper bounds,
-    not tight. Proofs are in the docstrings of the family's module.
+    not tight. That of several gamma records of a rate each is an upper bound, too high by the cost
+    of 10^-4 of the loss's variance at most. Proofs are in the docstrings of the family's module.
 
     Examples
     --------
@@ -100,6 +105,7 @@ class ConjugateMechanism(Mechanism):
     R: float | None = None
     sigma: float | None = None
     bounded: bool = False
+    shape: float | None = later(None)
 
     name: ClassVar[str] = "conjugate"
     neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE
@@ -117,7 +123,7 @@ class ConjugateMechanism(Mechanism):
                 f"size is {quoted(self.size)}, but method {quoted(self.method)} releases a "
                 "parameter, not records; leave size out"
             )
-        for name in ("R", "sigma"):
+        for name in ("R", "sigma", "shape"):
             if name not in family.PARAMETERS and getattr(self, name) is not None:
                 raise InvalidInput(
                     f"{name} is {quoted(getattr(self, name))}, but family {quoted(self.family)} "
@@ -146,15 +152,17 @@ class ConjugateMechanism(Mechanism):
         """Make the release with the smallest symmetric prior that satisfies (epsilon, delta).
 
         For bernoulli and categorical the prior is (a, a, ...) with the smallest a; for gaussian it
-        is N(0, sd) with the largest sd, as its mean costs nothing. It is on the safe side of the
-        root: the release returned satisfies the promise, and its prior exceeds the smallest by
+        is N(0, sd) with the largest sd, as its mean costs nothing; for gamma it is worth the fewest
+        records at R / 2, that is (c shape, c R / 2) with the smallest c. It is on the safe side of
+        the root: the release returned satisfies the promise, and its prior exceeds the smallest by
         about one part in 10^9.
 
         That a stronger prior never costs more is proved in
         `bayesdp.mechanisms.conjugate.beta_pairs`, `bayesdp.mechanisms.counts.category_pairs` and
-        `gaussian`; where `bounded` and delta > 0 it is only tested: there the promise is certain,
-        but a smaller prior might satisfy it too. `synthetic_map` considers only a >= 1: below, a
-        stronger prior can cost more. Where any prior will do, the weakest considered is returned.
+        `gaussian`; for gamma, and where `bounded` and delta > 0, it is only tested: there the
+        promise is certain, but a smaller prior might satisfy it too. `synthetic_map` considers only
+        a >= 1: below, a stronger prior can cost more. Where any prior will do, the weakest
+        considered is returned.
 
         Parameters
         ----------
@@ -167,7 +175,7 @@ class ConjugateMechanism(Mechanism):
         categories : int
             Number of categories; for the categorical family only.
         **other
-            The class's other parameters: size, R, sigma, bounded.
+            The class's other parameters: size, R, sigma, bounded, shape.
 
         Raises
         ------
@@ -180,10 +188,13 @@ class ConjugateMechanism(Mechanism):
                 f"categories is given, but family {quoted(family)} has none; leave it out"
             )
 
-        def at(strength: float) -> ConjugateMechanism:
-            return cls(family, method, n, home.prior_of_strength(strength, categories), **other)
+        parameters = {"categories": categories, **other}
 
-        return calibrated(at, least=home.least_strength(method), epsilon=epsilon, delta=delta)
+        def at(strength: float) -> ConjugateMechanism:
+            return cls(family, method, n, home.prior_of_strength(strength, parameters), **other)
+
+        least = home.least_strength(method, parameters)
+        return calibrated(at, least=least, epsilon=epsilon, delta=delta)
 
     @property
     def synthetic_size(self) -> int:
@@ -228,9 +239,7 @@ class ConjugateMechanism(Mechanism):
                 "is.",
             )
         told += (COMPUTATIONAL,)
-        if self.family == "gaussian":
-            told += (f"Every record lies in [-{self.R}, {self.R}].",)
-        return told
+        return told + FAMILIES[self.family].records_are(self)  # type: ignore[no-any-return]
 
     def statistic(self, data: Any) -> Any:
         """Compute the statistic that the release depends on, from raw records.
@@ -239,6 +248,7 @@ class ConjugateMechanism(Mechanism):
         ----------
         data : array, Series or sequence, shape (n,)
             bernoulli: 0 and 1. categorical: labels from 0 to k - 1. gaussian: numbers in [-R, R].
+            gamma: numbers in [0, R].
 
         Returns
         -------
@@ -268,7 +278,8 @@ class ConjugateMechanism(Mechanism):
 
         They have shape (copies, *shape of the statistic), and then the components' axis, if any.
         bernoulli: a probability, or a number of ones. categorical: k probabilities, or k counts.
-        gaussian: a number, or `size` records in the order drawn.
+        gaussian: a number, or `size` records in the order drawn. gamma: a number, or `size`
+        records, sorted.
         """
         drawn: NDArray[Any] = self._outputs.draw(self, statistic, copies)
         return drawn
@@ -297,7 +308,7 @@ class ConjugateMechanism(Mechanism):
 
     @property
     def space(self) -> OutputSpace:
-        """Parameters, or synthetic records, which are counts except in the gaussian family."""
+        """Parameters, or synthetic records: counts of categories, or the numbers themselves."""
         made: OutputSpace = self._outputs.space(self)
         return made
 
@@ -368,10 +379,8 @@ def composed_profile(release: ConjugateMechanism, copies: int) -> Profile | None
     if release.method in ("synthetic_map", "synthetic_many"):
         together = release.synthetic_size * copies
         return dataclasses.replace(release, size=together).profile_of_one()
-    if release.R is not None and not release.bounded and release.method != "parameter_map":
-        scaled = math.nextafter(release.R * math.sqrt(copies), math.inf)
-        return dataclasses.replace(release, R=scaled).profile_of_one()
-    return None
+    made: Profile | None = FAMILIES[release.family].together(release, copies)
+    return made
 
 
 def profile_of_copies(release: ConjugateMechanism, copies: int) -> Profile:
@@ -386,7 +395,7 @@ def draws_floats(release: ConjugateMechanism) -> bool:
     """Return True if the sampler works in floating point; counts are drawn in integers."""
     if release.method == "parameter_map":
         return False
-    return release.family == "gaussian" or release.method == "parameter_draw"
+    return not FAMILIES[release.family].WHOLE or release.method == "parameter_draw"
 
 
 def check_replace_one(neighbours: Neighbours | None) -> None:

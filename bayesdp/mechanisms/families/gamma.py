@@ -68,7 +68,8 @@ from bayesdp.mechanisms.randomness import generator
 
 _MOST = 2**29  # records, where their number is confidential: so sums stay exact floats
 _SHAPES = 2.0**-10, 2.0**20
-_LEAST, _LARGEST = 2.0**-1000, 2.0**900  # of a synthetic record, which is positive and finite
+LEAST, LARGEST = 2.0**-1000, 2.0**900
+"""Ends of a synthetic record, which is positive and finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +157,11 @@ class Gamma:
         (a, b), rng = self.rate_prior, generator()
         n, total = self._n_and_total(noisy, mechanism.n)
         # A gamma variable of a small shape may round to 0: then the records are as large as can be.
-        over = np.maximum(rng.standard_gamma(a + n * self.shape), _LEAST)
+        over = np.maximum(rng.standard_gamma(a + n * self.shape), LEAST)
         shape = (*total.shape, mechanism.size)
         with np.errstate(over="ignore"):
             records = rng.standard_gamma(self.shape, shape) * ((b + total) / over)[..., None]
-        return np.sort(np.clip(records, _LEAST, _LARGEST), axis=-1)
+        return np.sort(np.clip(records, LEAST, LARGEST), axis=-1)
 
     def _n_and_total(self, noisy: NDArray[Any], public: int | None) -> tuple[Floats, Floats]:
         """Number and sum of records that noisy numbers stand for, the sum within its range."""

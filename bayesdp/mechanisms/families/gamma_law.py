@@ -37,7 +37,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from bayesdp.core.sum_views import PositiveSumView
+from bayesdp.core.sum_views import NoisySumView, PositiveSumView
 from bayesdp.core.views import View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families.base import MakerOfCopies, NoisyStatistic
@@ -110,8 +110,8 @@ def views_of_noisy_sum(family: GammaFamily, mechanism: MakerOfCopies) -> tuple[V
 
     (noise,), prior = mechanism.parts, family.rate_prior
     scale = 1 / math.sqrt(prior[0] + mechanism.n * family.shape)
-    about = (family.bounds, mechanism.clip, family.shape, prior, noise)
-    return (PositiveSumView(mechanism.n, *about, scale, law),)
+    about = (family.bounds, mechanism.clip, family.shape, scale, law)
+    return (NoisySumView(mechanism.n, *about, lambda total: (total,), prior, noise),)
 
 
 class _NoisySum:

@@ -29,6 +29,8 @@ def conjugate(
 SYNTHETIC = ("synthetic_map", "synthetic_one", "synthetic_many")
 NORMAL: dict[str, Any] = {"n": 6, "prior": (0.5, 2.0), "R": 1.5, "sigma": 1.2}
 THREE: dict[str, Any] = {"n": 3, "prior": (2.5, 1.25, 7.0)}
+RATES: dict[str, Any] = {"n": 6, "prior": (2.0, 7.5), "R": 1.5, "shape": 1.25}
+POSITIVE = [[1e-7, 0.1, 3.0], [1 / 3, 0.5, 1e10]]
 POINTS = [[-1.25, 0.1, 3.0], [1 / 3, 1e-7, 0.5], [0.0, -0.0, 1e10]]
 INSIDE = [[-1.25, 0.1, 1.5], [1 / 3, 1e-7, 0.5], [0.0, -0.0, -1.5]]
 PROBABILITIES = [[0.25, 0.5, 0.25], [0.1, 0.2, 0.7], [1 / 3, 0.5, 1 / 6]]
@@ -99,6 +101,7 @@ EXAMPLES: list[Example] = [
     conjugate("categorical", "parameter_draw", points=PROBABILITIES, **THREE),
     conjugate("gaussian", "parameter_draw", points=[-3.0, 0.1, 2 / 7], **NORMAL),
     conjugate("gaussian", "parameter_draw", points=[-1.5, 0.1, 2 / 7], bounded=True, **NORMAL),
+    conjugate("gamma", "parameter_draw", points=[1e-7, 0.1, 2 / 7], **RATES),
     *(
         example
         for method in SYNTHETIC
@@ -109,6 +112,7 @@ EXAMPLES: list[Example] = [
             conjugate("categorical", method, delta=0.02, size=3, **THREE),
             conjugate("gaussian", method, points=POINTS, size=3, **NORMAL),
             conjugate("gaussian", method, points=INSIDE, size=3, bounded=True, **NORMAL),
+            conjugate("gamma", method, points=POSITIVE, size=3, **RATES),
         )
     ),
 ]
