@@ -21,6 +21,7 @@ from bayesdp.engines.table_choices import (
     offers_of,
     resampled,
 )
+from bayesdp.engines.unseen_counts import log_copies, move_unseen, seen_now, unseen_of
 from bayesdp.errors import EngineFailed
 from bayesdp.kernels.table.records import draw_spread, sweep
 from bayesdp.kernels.table.state import CHUNK, Layout, Rules, State
@@ -93,19 +94,24 @@ class Problem:
             made[..., j] = np.append(pool, np.full(ABSENT + 1 - pool.size, ABSENT))[records[..., j]]
         return made
 
+    @property
+    def released(self) -> list[Noisy]:
+        """Marginals whose noisy counts were released, rather than copies drawn by them."""
+        return [one for one in self.noisy if one.copied is None]
+
     def size(self) -> float:
         """Estimate the number of records: the noisy totals, weighted by their precision."""
         if self.n is not None:
             return float(self.n)
-        weights = [1 / (one.variance * one.counts.size) for one in self.noisy]
-        totals = [float(one.counts.sum()) for one in self.noisy]
+        weights = [1 / (one.variance * one.counts.size) for one in self.released]
+        totals = [float(one.counts.sum()) for one in self.released]
         return max(1.0, float(np.average(totals, weights=weights)))
 
     def capacity(self) -> int:
         """Largest number of records: beyond it, even the narrowest total is 40 sds away."""
         if self.n is not None:
             return self.n
-        least = min(one.variance * one.counts.size for one in self.noisy)
+        least = min(one.variance * one.counts.size for one in self.released)
         return int(self.size() + 40 * math.sqrt(least)) + 10
 
     def mode(self, rng: np.random.Generator) -> Mode:
@@ -302,12 +308,12 @@ def _chain(
     if problem.n is None:
         moves = max(10, round(problem.size()) // 5)
     ends = _ends([one.counts.size for one in problem.noisy])
-    counts = np.concatenate([one.counts.ravel() for one in problem.noisy])
     places, cells = _whole_copies(problem, layout), watched(problem)
     tables, told, weights = [], [], []
     proposed = accepted = 0
     for t in range(1, warmup + draws * thin + 1):
         draw_masses(problem.chosen, state.offers, rng)
+        move_unseen(problem.noisy, state, rng)
         tried, moved = sweep(layout, state, _BATCHES, most, moves, rng)
         proposed, accepted = proposed + tried, accepted + moved
         draw_spread(layout, state, GRID, rng)
@@ -319,6 +325,8 @@ def _chain(
         rate = accepted / max(proposed, 1)
         log, square = _noise(problem, left, ends)
         law = log_choice(problem.chosen, state.offers.gaps)
+        log += log_copies(state.unseen)
+        counts = seen_now(problem.noisy, state.unseen)
         told.append(((counts - left)[cells], state.spread.copy(), log + law, square, rate))
         proposed = accepted = 0
         if past // thin in kept:
@@ -519,11 +527,13 @@ def counted(
     """Count some records, of which the first n are there, by class and by marginal."""
     d, k = len(problem.levels), problem.classes
     left = np.zeros(_room(problem, layout))
-    pooled = problem.pooled(records)
+    pooled, placed = problem.pooled(records), []
     for r, copy in enumerate(one for own in _copies(problem) for one in own):
         order, places = _places(problem, layout, r)
         noisy = problem.noisy[copy.marginal]
-        seen = noisy.counts.transpose([noisy.columns.index(j) for j in order])
+        axes = [noisy.columns.index(j) for j in order]
+        placed.append((copy.marginal, places.transpose(np.argsort(axes)).ravel()))
+        seen = noisy.counts.transpose(axes)
         coded = records if order.size == 1 else pooled
         cells = np.ravel_multi_index([coded[:n, j].astype(np.int64) for j in order], seen.shape)
         left[places] = seen - np.bincount(cells, minlength=seen.size).reshape(seen.shape)
@@ -549,6 +559,7 @@ def counted(
         np.ones(int(layout.starts[-1])),  # which a sweep computes first
         np.zeros(d),
         offers_of(problem.chosen, d, gaps_of(problem.chosen, pooled[:n])),
+        unseen_of(problem.noisy, d, n, placed),
     )
 
 

@@ -28,12 +28,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from bayesdp.checks import check_at_least_one, check_flag
+from bayesdp.core.drawn_table import DrawnTableView
 from bayesdp.core.fields import declared
-from bayesdp.core.views import MeasuredTableView, View, view_of
+from bayesdp.core.views import MeasuredTableView, View
 from bayesdp.engines.draws import Draws
-from bayesdp.engines.latent_classes import Noisy
 from bayesdp.engines.latent_records import (
-    ABSENT,
     Problem,
     Tables,
     cells_of,
@@ -42,14 +41,12 @@ from bayesdp.engines.latent_records import (
     watched,
 )
 from bayesdp.engines.raked_tables import beside_noise, firsts_of, unfinished
-from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Option, Run
-from bayesdp.inference.readers import instead
 from bayesdp.inference.several import Releases, releases_of
 from bayesdp.inference.table.doubts import doubted
 from bayesdp.inference.table.estimates import cell_name
+from bayesdp.inference.table.reading import problem_of, table_view
 from bayesdp.inference.table.released import RELEASED, stored
-from bayesdp.release import Part
 from bayesdp.schema.files import text_of
 
 if TYPE_CHECKING:
@@ -71,8 +68,6 @@ _NOISY = 6.0
 """Records in a record's cells beside the noise's standard deviation, below which slopes shrink."""
 _FAR = 4.0  # standard deviations of the mean square of as many normals
 _EFFECTIVE = 10.0  # tables of a chain, the fewest by their weights
-_A_COLUMN, _LEAST, _MOST = 4, 12, 60
-"""Classes for each column, and the least and the most of them, where none are asked for."""
 
 
 @dataclass(frozen=True)
@@ -125,9 +120,10 @@ class TableModel(Model):
 
     classes: int | None = declared(check_at_least_one, optional=True, default=None)
     rake: bool = declared(check_flag, default=True)
+    n: int | None = declared(check_at_least_one, optional=True, default=None)
 
     family: ClassVar[str] = "table"
-    views: ClassVar[tuple[type[View], ...]] = (MeasuredTableView,)
+    views: ClassVar[tuple[type[View], ...]] = (MeasuredTableView, DrawnTableView)
     engines: ClassVar[tuple[str, ...]] = ("gibbs",)
     reason: ClassVar[str] = "records are latent, and every parameter of theirs is summed out"
     usual: ClassVar[tuple[int, int]] = (1000, 500)
@@ -140,50 +136,15 @@ class TableModel(Model):
     remedy: ClassVar[str] = "Keep more latent tables (tables, draws), or sweep more (thin, warmup)"
 
     def read(self, release: Releases) -> Problem:
-        """Read the noisy counts, and what the schema says of their columns.
+        """Read noisy counts, or copies drawn by them, and what the schema says of their columns.
 
         Raises
         ------
         InvalidInput
-            If a release has groups or isn't of a table's marginals, or several are of different
-            schemas.
+            If a release has groups or isn't of a table, several are of different schemas, or
+            nothing says how many records there are.
         """
-        each = releases_of(release)
-        views = [view for one in each for view in _views(one.parts, one.by)]
-        schema, known = views[0].schema, {one.parts[0].mechanism.n for one in each} - {None}
-        if any(view.schema != schema for view in views[1:]):
-            raise InvalidInput("the releases have different schemas; fit those of one schema")
-        pool = _pool(views)
-        if len(known) > 1:
-            raise InvalidInput("the releases have different public n; they aren't of one table")
-        levels = tuple(schema.cells.values())
-        if large := [name for name, cells in schema.cells.items() if cells > ABSENT]:
-            raise InvalidInput(
-                f"column {quoted(large[0])} has {schema.cells[large[0]]:,} cells; a TableModel's "
-                f"records hold {ABSENT:,} a column at most: give it bins, or group its labels"
-            )
-        noisy = [
-            Noisy(
-                one.columns,
-                np.array(output[one.slice], dtype=np.float64).reshape(one.shape),
-                one.cell.scale,
-                not one.cell.noise.laplace,
-            )
-            for view, each_one in zip(views, each, strict=True)
-            for output in each_one.parts[0].outputs
-            for one in view.measured
-        ]
-        chosen = [
-            view.choice(output)
-            for view, each_one in zip(views, each, strict=True)
-            for output in each_one.parts[0].outputs
-            if view.choice is not None
-        ]
-        places = {name: k for k, name in enumerate(schema.cells)}
-        rules = [{places[name]: mask for name, mask in rule.items()} for rule in schema.excluding]
-        classes = self.classes or min(max(_A_COLUMN * len(levels), _LEAST), _MOST)
-        n = next(iter(known), None)
-        return Problem(levels, noisy, n, rules, classes, self.rake, pool, chosen)
+        return problem_of(release, self.classes, self.n, rake=self.rake)
 
     def sample(self, run: Run) -> Draws:
         """Run chains over latent records."""
@@ -219,7 +180,7 @@ class TableModel(Model):
             [each[c] for c in firsts_of(run.read.pools_of(k))] for k, each in enumerate(labels)
         ]
         ends = np.cumsum([one.counts.size for one in run.read.noisy])
-        cells = []
+        cells: list[str] = []
         for place in watched(run.read):
             one = run.read.noisy[m := int(np.searchsorted(ends, place, side="right"))]
             cell = np.unravel_index(place - ends[m] + one.counts.size, one.counts.shape)
@@ -266,14 +227,15 @@ class TableModel(Model):
 
         idata = super().result(run, drawn, noises)
         names = list(self.schema_of(run.release).columns)
-        idata.add_groups({RELEASED: stored(run.read.noisy, run.read.n, names)})
+        if run.read.released == [*run.read.noisy]:
+            idata.add_groups({RELEASED: stored(run.read.noisy, run.read.n, names)})
         made: TablePosterior = doubted(TablePosterior.of(idata, drawn.posterior[RECORDS]))
         return made
 
     def schema_of(self, release: Releases) -> Any:
         """The schema of a release."""
         first = releases_of(release)[0]
-        return _views(first.parts, first.by)[0].schema
+        return table_view(first.parts, first.by).schema
 
 
 def tables_kept(size: int, columns: int, marginals: int, chains: int) -> int:
@@ -288,35 +250,6 @@ def tables_kept(size: int, columns: int, marginals: int, chains: int) -> int:
     kept = int(np.clip(_CELLS_A_CHAIN / (size * marginals), _FEWEST, _USUAL))
     room = _BYTES // (chains * size * columns * np.dtype(np.uint16).itemsize)
     return min(kept, max(room, _FEWEST_OF_ALL))
-
-
-def _views(parts: tuple[Part, ...], by: str | None) -> list[MeasuredTableView]:
-    """Views of a release's parts, of which there must be one."""
-    if by is not None:
-        raise InvalidInput("the release has groups; a TableModel reads releases of one table")
-    view = view_of(parts[0].mechanism, MeasuredTableView)
-    if view is None:
-        mechanism = parts[0].mechanism
-        raise InvalidInput(
-            f"the release's mechanism {quoted(mechanism.name)} doesn't measure a table by a "
-            "schema; a TableModel takes releases of bdp.TableSynthesizer; "
-            f"{instead(mechanism)}"
-        )
-    return [view]
-
-
-def _pool(views: list[MeasuredTableView]) -> dict[int, Any]:
-    """The pool of each cell, by the columns' places, the same in all releases."""
-    first = views[0].pool
-    for view in views[1:]:
-        if set(view.pool) != set(first) or not all(
-            np.array_equal(view.pool[name], each) for name, each in first.items()
-        ):
-            raise InvalidInput(
-                "the releases pool cells differently; fit them one by one, or draw the second with "
-                "the first's cut points"
-            )
-    return {list(views[0].axes).index(name): each for name, each in first.items()}
 
 
 def _doubts(problem: Problem, drawn: Tables) -> Iterator[str]:

@@ -26,6 +26,9 @@ Levels of a column may be pooled, neighbours together: a marginal of that column
 levels, any other their pools. What the former says of a level is then the same for all records, and
 is kept as a factor: a pool is drawn first, by the sum of its levels' factors times their priors.
 
+A marginal's noisy counts may not have been released themselves, but records drawn by them: these
+counts are latent too, and half of all batches carry them along (`bayesdp.kernels.table.unseen`).
+
 Where marginals were chosen on confidential counts, every move but of classes is accepted with the
 ratio of the choice's law too (`bayesdp.kernels.table.choices`).
 """
@@ -50,6 +53,7 @@ from bayesdp.kernels.table.state import (
     rebase,
     relevel,
 )
+from bayesdp.kernels.table.unseen import carry
 
 Integers = NDArray[np.int64]
 
@@ -260,8 +264,11 @@ def _gain(layout: Any, state: Any, r: int, i: int, added: bool) -> Any:
 
 
 @inlined
-def _batch(layout: Any, state: Any, batch: Any, rng: Any) -> bool:
-    """Move some records of a class from one level of a column to another, or reject the move."""
+def _batch(layout: Any, state: Any, batch: Any, most: int, carried: bool, rng: Any) -> bool:
+    """Move some records of a class from one level of a column to another, or reject the move.
+
+    If `carried`, they carry unseen noisy counts along.
+    """
     k, j = int(rng.random() * state.sizes.size), int(rng.random() * layout.levels.size)
     levels, start, spread = layout.levels[j], layout.starts[j], state.spread[j]
     if levels < 2:
@@ -269,7 +276,7 @@ def _batch(layout: Any, state: Any, batch: Any, rng: Any) -> bool:
     a, b = int(rng.random() * levels), int(rng.random() * (levels - 1))
     b += b >= a
     have, there = state.counts[k, start + a], state.counts[k, start + b]
-    m = int(math.exp(rng.random() * math.log(batch.picked.size + 1.0)))
+    m = int(math.exp(rng.random() * math.log(most + 1.0)))
     if m > have:
         return False
     change = 0.0
@@ -289,10 +296,15 @@ def _batch(layout: Any, state: Any, batch: Any, rng: Any) -> bool:
         batch.picked[moved] = i
         moved += 1
         for r in range(layout.owned[j], layout.owned[j + 1]):
-            change += _gain(layout, state, r, i, False)
+            if not carried or state.unseen.released[r]:
+                change += _gain(layout, state, r, i, False)
         change += weigh_level(state.offers, state.pooled, i, j, layout.pool[start + b])
+        if carried:
+            change += carry(state, i, j, b)
         relevel(layout, state, i, j, b)
         for r in range(layout.owned[j], layout.owned[j + 1]):
+            if carried and not state.unseen.released[r]:
+                continue
             place = place_of(layout, state, r, i)
             state.left[place] += 1.0
             change += _gain(layout, state, r, i, True)
@@ -300,6 +312,8 @@ def _batch(layout: Any, state: Any, batch: Any, rng: Any) -> bool:
     if good and math.log(1.0 - rng.random()) < change:
         return True
     for t in range(moved):
+        if carried:
+            carry(state, batch.picked[t], j, a)
         relevel(layout, state, batch.picked[t], j, a)
     return False
 
@@ -418,10 +432,12 @@ def sweep(
         _draw_class(layout, state, i, room, bases, rng)
     order, ends = np.empty(state.n[0], dtype=np.int64), np.empty(state.sizes.size + 1, np.int64)
     _by_class(state, order, ends)
-    batch = Batch(order, ends, np.empty(most, dtype=np.int64))
+    batch = Batch(order, ends, np.empty(max(most, state.unseen.most), dtype=np.int64))
     proposed, accepted = int(batches * state.n[0]), 0
     for _ in range(proposed):
-        accepted += _batch(layout, state, batch, rng)
+        accepted += _batch(layout, state, batch, most, False, rng)
+    for _ in range(proposed if state.unseen.noisy.size else 0):
+        _batch(layout, state, batch, state.unseen.most, True, rng)
     for _ in range(moves):
         if rng.random() < 0.5:
             _birth(layout, state, room, rng)
