@@ -15,13 +15,13 @@ from bayesdp.kernels.table.unseen import Unseen, draw_unseen
 
 Integers = NDArray[np.int64]
 
-_TRIES = 4
+_TRIES = 8
 """Steps of each unseen count in a sweep."""
 _LONGEST = 4.0
 """Longest step of one, in standard deviations of the widest noise."""
-_BATCH = 2.0
-"""Largest batch that carries counts along, in standard deviations of what a copy tells of a count,
-at most."""
+_BATCH = 3.0
+"""Largest batch that carries counts along, in standard deviations of the widest count that a copy
+tells of."""
 
 
 def unseen_of(
@@ -56,7 +56,7 @@ def unseen_of(
     rows = _rows(own.values())
     ends = np.array([one.ends for one in own.values()]).reshape(-1, 2)
     shown = min((float(one.counts.sum()) for one in own.values()), default=1.0)
-    spread = math.sqrt(n * max(1.0, n / max(shown, 1.0)))
+    spread = math.sqrt(n * max(1.0, n / max(shown, 1.0))) / 2
 
     def by_cell(values: Any) -> NDArray[Any]:
         return np.repeat(np.asarray(values, dtype=np.float64), cells)
@@ -70,7 +70,7 @@ def unseen_of(
         meeting=_whole([u for there in meeting for u, _ in there]),
         leaps=_whole([leap for there in meeting for _, leap in there]),
         released=np.array([m not in own for m, _ in placed], dtype=bool),
-        most=max(2, min(int(_BATCH * spread / 2), n)) if own else 0,
+        most=max(2, min(int(_BATCH * spread), n)) if own else 0,
         places=np.concatenate([np.empty((0, width), dtype=np.int64), *places]),
         rows=rows,
         counts=counts,

@@ -27,7 +27,7 @@ levels, any other their pools. What the former says of a level is then the same 
 is kept as a factor: a pool is drawn first, by the sum of its levels' factors times their priors.
 
 A marginal's noisy counts may not have been released themselves, but records drawn by them: these
-counts are latent too, and half of all batches carry them along (`bayesdp.kernels.table.unseen`).
+counts are latent too, and further batches carry them along (`bayesdp.kernels.table.unseen`).
 
 Where marginals were chosen on confidential counts, every move but of classes is accepted with the
 ratio of the choice's law too (`bayesdp.kernels.table.choices`).
@@ -59,6 +59,8 @@ Integers = NDArray[np.int64]
 
 _LEAST = 1e-200
 """Sum of weights at which factors are computed anew."""
+_CARRIED = 10.0
+"""Records that batches carry unseen counts along with, beside the number of other batches."""
 _WIDEST = 24
 """Columns whose probabilities are multiplied at once: each is above 1e-12, and a float 1e-308."""
 
@@ -436,7 +438,11 @@ def sweep(
     proposed, accepted = int(batches * state.n[0]), 0
     for _ in range(proposed):
         accepted += _batch(layout, state, batch, most, False, rng)
-    for _ in range(proposed if state.unseen.noisy.size else 0):
+    carrying = 0
+    if state.unseen.most > 0:  # fewer where they are larger, so that as many records move
+        mean = state.unseen.most / math.log(state.unseen.most + 1.0)
+        carrying = int(_CARRIED * batches * state.n[0] / mean)
+    for _ in range(carrying):
         _batch(layout, state, batch, state.unseen.most, True, rng)
     for _ in range(moves):
         if rng.random() < 0.5:
