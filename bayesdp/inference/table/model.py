@@ -56,6 +56,8 @@ RECORDS = "records"
 """Name of the latent tables among an engine's draws."""
 _LEVELS_A_CHAIN, _THINNEST = 6e7, 20
 """Levels of records that a chain draws where `thin` isn't given, at half a microsecond each."""
+_CARRYING = 10
+"""Levels of a record that take as long as its moves that carry unseen counts along."""
 _CELLS_A_CHAIN, _FEWEST, _USUAL = 3e8, 25, 200
 """Cells of records in all tables that a chain rakes where `tables` isn't given, some 60 times.
 
@@ -152,6 +154,8 @@ class TableModel(Model):
 
         problem: Problem = run.read
         columns = len(problem.levels) + 2 * len(problem.pool)  # whose levels are many
+        if problem.released != [*problem.noisy]:
+            columns += _CARRYING
         work = problem.size() * columns * run.draws
         thin = run.options["thin"] or int(np.clip(_LEVELS_A_CHAIN / work, 1, _THINNEST))
         tables = run.options["tables"] or tables_kept(

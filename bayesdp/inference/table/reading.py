@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -54,18 +55,18 @@ def problem_of(release: Releases, classes: int | None, n: int | None, *, rake: b
     public = next(iter(known), None)
     check_said_once(n, public)
     n = public if n is None else n
-    if n is None and not any(isinstance(view, MeasuredTableView) for view in views):
-        raise InvalidInput(
-            "n isn't in this release, and synthetic copies of a size that doesn't depend on it say "
-            "next to nothing of it; give the model the number of records, as TableModel(n=1000)"
-        )
     if large := [name for name, cells in schema.cells.items() if cells > ABSENT]:
         raise InvalidInput(
             f"column {quoted(large[0])} has {schema.cells[large[0]]:,} cells; a TableModel's "
             f"records hold {ABSENT:,} a column at most: give it bins, or group its labels"
         )
     parts = [(view, one.parts[0]) for view, one in zip(views, each, strict=True)]
-    noisy = [marginal for view, part in parts for marginal in _marginals(view, part, n)]
+    measured = [one for view, part in parts for one in _measured(view, part)]
+    if n is None and not measured:
+        raise InvalidInput(
+            "n isn't in this release, and synthetic copies of a size that doesn't depend on it say "
+            "next to nothing of it; give the model the number of records, as TableModel(n=1000)"
+        )
     chosen = [
         view.choice(output)
         for view, part in parts
@@ -76,8 +77,11 @@ def problem_of(release: Releases, classes: int | None, n: int | None, *, rake: b
     rules = [{places[name]: mask for name, mask in rule.items()} for rule in schema.excluding]
     levels = tuple(schema.cells.values())
     classes = classes or min(max(_A_COLUMN * len(levels), _LEAST), _MOST)
-    rake = rake and all(one.copied is None for one in noisy)
-    return Problem(levels, noisy, n, rules, classes, rake, pool, chosen)
+    problem = Problem(levels, measured, n, rules, classes, rake, pool, chosen)
+    copied = [one for view, part in parts for one in _copied(view, part, problem)]
+    if not copied:
+        return problem
+    return dataclasses.replace(problem, noisy=[*measured, *copied], rake=False)
 
 
 def table_view(parts: Sequence[Part], by: str | None) -> TableView:
@@ -96,19 +100,22 @@ def table_view(parts: Sequence[Part], by: str | None) -> TableView:
     return view
 
 
-def _marginals(view: TableView, part: Part, n: int | None) -> Iterator[Noisy]:
-    """Yield a release's marginals, output by output."""
-    for output in part.outputs:
-        if isinstance(view, MeasuredTableView):
-            for one in view.measured:
-                counts = np.array(output[one.slice], dtype=np.float64).reshape(one.shape)
-                yield Noisy(one.columns, counts, one.cell.scale, not one.cell.noise.laplace)
-            continue
+def _measured(view: TableView, part: Part) -> Iterator[Noisy]:
+    """Yield noisy counts that were released, output by output."""
+    for output in part.outputs if isinstance(view, MeasuredTableView) else ():
+        for one in view.measured:
+            counts = np.array(output[one.slice], dtype=np.float64).reshape(one.shape)
+            yield Noisy(one.columns, counts, one.cell.scale, not one.cell.noise.laplace)
+
+
+def _copied(view: TableView, part: Part, problem: Problem) -> Iterator[Noisy]:
+    """Yield copies' counts, output by output, with noisy counts in proportion to start from."""
+    for output in part.outputs if isinstance(view, DrawnTableView) else ():
         codes = view.codes(output)
         for step in view.drawn:
             place = np.ravel_multi_index(tuple(codes[:, list(step.columns)].T), step.shape)
             seen = np.bincount(place, minlength=math.prod(step.shape)).reshape(step.shape)
-            counts = np.rint(seen * ((n or len(codes)) / len(codes)))
+            counts = np.rint(seen * (problem.size() / len(codes)))
             low, high = step.cell.bounds or (None, None)
             ends = -math.inf if low is None else low, math.inf if high is None else high
             copied = Copied(seen.astype(np.float64), step.given, step.prior, ends)
