@@ -99,6 +99,11 @@ class Problem:
         """Marginals whose noisy counts were released, rather than copies drawn by them."""
         return [one for one in self.noisy if one.copied is None]
 
+    @property
+    def copied(self) -> bool:
+        """True if copies were released, and noisy counts that they were drawn by weren't."""
+        return any(one.copied is not None for one in self.noisy)
+
     def size(self) -> float:
         """Estimate the number of records: the noisy totals, weighted by their precision."""
         if self.n is not None:

@@ -15,6 +15,10 @@ is uniform. All parameters are summed out and the records drawn (`bayesdp.kernel
 The prior has much to say where noise is wide: it shrinks associations, and with them regressions'
 coefficients, towards none. So the latent tables that are kept are raked to the released counts
 (`bayesdp.engines.raked_tables`), which leaves the model the dependence that no marginal has.
+
+Where synthetic copies were released, drawn by noisy counts that weren't (`modips_sequential`),
+these counts are latent too (`bayesdp.kernels.table.unseen`), and the tables that are kept are the
+exact posterior under the prior.
 """
 
 from __future__ import annotations
@@ -85,16 +89,22 @@ class TableModel(Model):
         Whether latent tables are raked to the released counts, so that the model's prior has next
         to no say in what was measured (the default); otherwise they are the exact posterior under
         the prior, which shrinks associations that noise blurs.
+    n : int, optional
+        Number of records, where the release doesn't say it. Needed where all that was released is
+        synthetic copies.
 
     Raises
     ------
     InvalidInput
-        If `classes` isn't a whole number, at least 1, or `rake` isn't True or False.
+        If `classes` or `n` isn't a whole number, at least 1, or `rake` isn't True or False.
 
     Notes
     -----
-    The model reads one or several releases of `bdp.TableSynthesizer`, of the same records, without
-    groups. `fit` returns a `TablePosterior`: an InferenceData that has, in the group "tables", the
+    The model reads one or several releases of `bdp.TableSynthesizer`, and of
+    `bdp.synthesizers.SequentialModipsSynthesizer` where all steps are categorical, of the same
+    records, without groups. Copies of the latter were drawn by noisy counts that weren't released,
+    which are drawn with the latent tables; these aren't raked, as there are no counts to rake to.
+    `fit` returns a `TablePosterior`: an InferenceData that has, in the group "tables", the
     latent tables that were kept, raked, from which all else is computed, and by whose measured
     counts the verdict is reached; in its posterior each column's shares in these tables ("share",
     with the dimension "level"), and the number of their records where that is confidential ("n");
@@ -154,7 +164,7 @@ class TableModel(Model):
 
         problem: Problem = run.read
         columns = len(problem.levels) + 2 * len(problem.pool)  # whose levels are many
-        if problem.released != [*problem.noisy]:
+        if problem.copied:
             columns += _CARRYING
         work = problem.size() * columns * run.draws
         thin = run.options["thin"] or int(np.clip(_LEVELS_A_CHAIN / work, 1, _THINNEST))
@@ -215,7 +225,7 @@ class TableModel(Model):
             "schema": text_of(schema.unit, schema.columns, schema.zeros),
             "measured": json.dumps(list(measured)),
             "pools": json.dumps(pool),
-        }
+        } | ({} if self.n is None else {"n": json.dumps(self.n)})
 
     def judged(self, run: Run, drawn: Draws) -> dict[str, Any]:
         """Measured counts in the latent tables, but those of cells that are as large in all."""
@@ -231,7 +241,7 @@ class TableModel(Model):
 
         idata = super().result(run, drawn, noises)
         names = list(self.schema_of(run.release).columns)
-        if run.read.released == [*run.read.noisy]:
+        if not run.read.copied:
             idata.add_groups({RELEASED: stored(run.read.noisy, run.read.n, names)})
         made: TablePosterior = doubted(TablePosterior.of(idata, drawn.posterior[RECORDS]))
         return made

@@ -102,7 +102,9 @@ def table_view(parts: Sequence[Part], by: str | None) -> TableView:
 
 def _measured(view: TableView, part: Part) -> Iterator[Noisy]:
     """Yield noisy counts that were released, output by output."""
-    for output in part.outputs if isinstance(view, MeasuredTableView) else ():
+    if not isinstance(view, MeasuredTableView):
+        return
+    for output in part.outputs:
         for one in view.measured:
             counts = np.array(output[one.slice], dtype=np.float64).reshape(one.shape)
             yield Noisy(one.columns, counts, one.cell.scale, not one.cell.noise.laplace)
@@ -110,7 +112,9 @@ def _measured(view: TableView, part: Part) -> Iterator[Noisy]:
 
 def _copied(view: TableView, part: Part, problem: Problem) -> Iterator[Noisy]:
     """Yield copies' counts, output by output, with noisy counts in proportion to start from."""
-    for output in part.outputs if isinstance(view, DrawnTableView) else ():
+    if not isinstance(view, DrawnTableView):
+        return
+    for output in part.outputs:
         codes = view.codes(output)
         for step in view.drawn:
             place = np.ravel_multi_index(tuple(codes[:, list(step.columns)].T), step.shape)

@@ -354,11 +354,11 @@ class SequentialModipsMechanism(Mechanism):
         return np.stack(each)
 
     def logp(self, output: Any, statistic: Any) -> Floats:
-        """Raise InvalidInput: the law is intractable."""
+        """Raise InvalidInput: the law is intractable, but for models that draw what was unseen."""
         raise InvalidInput(
             "the law of a synthetic table is intractable: its parameters and noisy statistics are "
-            "integrated over; analyse each copy as data and combine the results with bdp.combine, "
-            "whose caveats then hold"
+            "integrated over; fit bdp.TableModel where all steps are categorical, or analyse each "
+            "copy as data and combine the results with bdp.combine, whose caveats then hold"
         )
 
     # What is written down, read, and what an audit tries.
