@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from bayesdp.engines.cell_layout import laid_out
 from bayesdp.engines.latent_classes import Noisy
 from bayesdp.kernels.table.unseen import Unseen, draw_unseen
 
@@ -42,14 +43,7 @@ def unseen_of(
     """
     own = {m: one.copied for m, one in enumerate(noisy) if one.copied is not None}
     each = [noisy[m] for m in own]
-    width = max((len(one.columns) for one in each), default=1)
-    strides = [
-        [math.prod(one.counts.shape[t + 1 :]) for t in range(one.counts.ndim)] for one in each
-    ]
-    meeting = [
-        [(u, strides[u][one.columns.index(j)]) for u, one in enumerate(each) if j in one.columns]
-        for j in range(columns)
-    ]
+    width = max((one.counts.ndim for one in each), default=1)
     cells = np.array([one.counts.size for one in each], dtype=np.int64)
     places = [_side_by_side([p for m, p in placed if m == k], width) for k in own]
     counts = _joined([one.counts.ravel() for one in own.values()])
@@ -62,13 +56,7 @@ def unseen_of(
         return np.repeat(np.asarray(values, dtype=np.float64), cells)
 
     return Unseen(
-        firsts=_ends(cells)[:-1],
-        widths=_whole([one.counts.ndim for one in each]),
-        columns=_filled([one.columns for one in each], width),
-        strides=_filled(strides, width),
-        met=_ends([len(there) for there in meeting]),
-        meeting=_whole([u for there in meeting for u, _ in there]),
-        leaps=_whole([leap for there in meeting for _, leap in there]),
+        **laid_out([one.columns for one in each], [one.counts.shape for one in each], columns),
         released=np.array([m not in own for m, _ in placed], dtype=bool),
         most=max(2, min(int(_BATCH * spread), n)) if own else 0,
         places=np.concatenate([np.empty((0, width), dtype=np.int64), *places]),
@@ -128,18 +116,3 @@ def _side_by_side(places: Sequence[Integers], width: int) -> Integers:
 
 def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
     return np.concatenate([np.empty(0), *parts])
-
-
-def _filled(rows: Sequence[Sequence[int]], width: int) -> Integers:
-    made = np.zeros((len(rows), width), dtype=np.int64)
-    for place, row in enumerate(rows):
-        made[place, : len(row)] = row
-    return made
-
-
-def _whole(numbers: Sequence[int]) -> Integers:
-    return np.array(numbers, dtype=np.int64)
-
-
-def _ends(sizes: Any) -> Integers:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

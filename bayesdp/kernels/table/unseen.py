@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.kernels.compiling import inlined, kernel
+from bayesdp.kernels.table.choices import cell_of
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -41,7 +42,7 @@ class Unseen(NamedTuple):
 
     Attributes
     ----------
-    firsts, widths : shape (U,)
+    offsets, widths : shape (U,)
         A marginal's first cell, and its number of columns.
     columns, strides : shape (U, most columns)
     met : shape (d + 1,)
@@ -69,7 +70,7 @@ class Unseen(NamedTuple):
         S.
     """
 
-    firsts: Integers
+    offsets: Integers
     widths: Integers
     columns: Integers
     strides: Integers
@@ -115,15 +116,6 @@ def _step(unseen: Any, c: Any, by: float) -> float:
 
 
 @inlined
-def _cell(unseen: Any, state: Any, u: Any, i: int) -> Any:
-    """Find record i's cell of a marginal."""
-    place = unseen.firsts[u]
-    for t in range(unseen.widths[u]):
-        place += unseen.strides[u, t] * np.int64(state.pooled[i, unseen.columns[u, t]])
-    return place
-
-
-@inlined
 def carry(state: Any, i: int, j: int, new: Any) -> float:
     """Carry unseen noisy counts along, before record i gets another level in column j.
 
@@ -131,7 +123,7 @@ def carry(state: Any, i: int, j: int, new: Any) -> float:
     """
     unseen, change, moved = state.unseen, 0.0, new - np.int64(state.records[i, j])
     for q in range(unseen.met[j], unseen.met[j + 1]):
-        c = _cell(unseen, state, unseen.meeting[q], i)
+        c = cell_of(unseen, state.pooled, unseen.meeting[q], i)
         to = c + unseen.leaps[q] * moved
         change += _step(unseen, c, -1.0) + _step(unseen, to, 1.0)
         for t in range(unseen.widths[unseen.meeting[q]]):
