@@ -436,14 +436,15 @@ def sweep(
     _by_class(state, order, ends)
     batch = Batch(order, ends, np.empty(max(most, state.unseen.most), dtype=np.int64))
     proposed, accepted = int(batches * state.n[0]), 0
-    for _ in range(proposed):
-        accepted += _batch(layout, state, batch, most, False, rng)
     carrying = 0
     if state.unseen.most > 0:  # fewer where they are larger, so that as many records move
         mean = state.unseen.most / math.log(state.unseen.most + 1.0)
         carrying = int(_CARRIED * batches * state.n[0] / mean)
-    for _ in range(carrying):
-        _batch(layout, state, batch, state.unseen.most, True, rng)
+    for t in range(proposed + carrying):
+        carried = t >= proposed
+        largest = state.unseen.most if carried else most
+        moved = _batch(layout, state, batch, largest, carried, rng)
+        accepted += moved and not carried
     for _ in range(moves):
         if rng.random() < 0.5:
             _birth(layout, state, room, rng)
