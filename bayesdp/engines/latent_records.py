@@ -25,6 +25,7 @@ from bayesdp.engines.unseen_counts import log_copies, move_unseen, seen_now, uns
 from bayesdp.errors import EngineFailed
 from bayesdp.kernels.table.records import draw_spread, sweep
 from bayesdp.kernels.table.state import CHUNK, Layout, Rules, State
+from bayesdp.kernels.table.unseen import Unseen
 from bayesdp.progress import Step, bar
 from bayesdp.threads import Halting, in_threads
 
@@ -315,10 +316,11 @@ def _chain(
     ends = _ends([one.counts.size for one in problem.noisy])
     places, cells = _whole_copies(problem, layout), watched(problem)
     tables, told, weights = [], [], []
+    unseen = unseen_counts(problem, layout)
     proposed = accepted = 0
     for t in range(1, warmup + draws * thin + 1):
         draw_masses(problem.chosen, state.offers, rng)
-        move_unseen(problem.noisy, state, rng)
+        move_unseen(problem.noisy, layout, state, unseen, rng)
         tried, moved = sweep(layout, state, _BATCHES, most, moves, rng)
         proposed, accepted = proposed + tried, accepted + moved
         draw_spread(layout, state, GRID, rng)
@@ -330,8 +332,8 @@ def _chain(
         rate = accepted / max(proposed, 1)
         log, square = _noise(problem, left, ends)
         law = log_choice(problem.chosen, state.offers.gaps)
-        log += log_copies(state.unseen)
-        counts = seen_now(problem.noisy, state.unseen)
+        log += log_copies(unseen)
+        counts = seen_now(problem.noisy, unseen)
         told.append(((counts - left)[cells], state.spread.copy(), log + law, square, rate))
         proposed = accepted = 0
         if past // thin in kept:
@@ -532,13 +534,11 @@ def counted(
     """Count some records, of which the first n are there, by class and by marginal."""
     d, k = len(problem.levels), problem.classes
     left = np.zeros(_room(problem, layout))
-    pooled, placed = problem.pooled(records), []
+    pooled = problem.pooled(records)
     for r, copy in enumerate(one for own in _copies(problem) for one in own):
         order, places = _places(problem, layout, r)
         noisy = problem.noisy[copy.marginal]
-        axes = [noisy.columns.index(j) for j in order]
-        placed.append((copy.marginal, places.transpose(np.argsort(axes)).ravel()))
-        seen = noisy.counts.transpose(axes)
+        seen = noisy.counts.transpose([noisy.columns.index(j) for j in order])
         coded = records if order.size == 1 else pooled
         cells = np.ravel_multi_index([coded[:n, j].astype(np.int64) for j in order], seen.shape)
         left[places] = seen - np.bincount(cells, minlength=seen.size).reshape(seen.shape)
@@ -564,8 +564,17 @@ def counted(
         np.ones(int(layout.starts[-1])),  # which a sweep computes first
         np.zeros(d),
         offers_of(problem.chosen, d, gaps_of(problem.chosen, pooled[:n])),
-        unseen_of(problem.noisy, d, n, placed),
     )
+
+
+def unseen_counts(problem: Problem, layout: Layout) -> Unseen:
+    """Lay out the noisy counts that weren't released, none if all were, as a chain starts."""
+    placed = []
+    for r, copy in enumerate(one for own in _copies(problem) for one in own):
+        order, places = _places(problem, layout, r)
+        axes = [problem.noisy[copy.marginal].columns.index(j) for j in order]
+        placed.append((copy.marginal, places.transpose(np.argsort(axes)).ravel()))
+    return unseen_of(problem.noisy, len(problem.levels), round(problem.size()), placed)
 
 
 def _room(problem: Problem, layout: Layout) -> int:

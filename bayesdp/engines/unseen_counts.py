@@ -12,6 +12,7 @@ from scipy import special
 
 from bayesdp.engines.cell_layout import laid_out
 from bayesdp.engines.latent_classes import Noisy
+from bayesdp.kernels.table.records import carry_batches
 from bayesdp.kernels.table.unseen import Unseen, draw_unseen
 
 Integers = NDArray[np.int64]
@@ -23,6 +24,8 @@ _LONGEST = 4.0
 _BATCH = 3.0
 """Largest batch that carries counts along, in standard deviations of the widest count that a copy
 tells of."""
+_CARRIED = 20.0
+"""Records that such batches move, if none were rejected, for each record."""
 
 
 def unseen_of(
@@ -73,11 +76,14 @@ def unseen_of(
     )
 
 
-def move_unseen(noisy: Sequence[Noisy], state: Any, rng: np.random.Generator) -> None:
-    """Draw unseen noisy counts given a chain's records, if there are any."""
-    if state.unseen.noisy.size:
+def move_unseen(
+    noisy: Sequence[Noisy], layout: Any, state: Any, unseen: Unseen, rng: np.random.Generator
+) -> None:
+    """Move unseen noisy counts, if there are any, given a chain's records, and along with them."""
+    if unseen.noisy.size:
         widest = max(one.variance for one in noisy if one.copied is not None)
-        draw_unseen(state, _TRIES, max(1.0, _LONGEST * math.sqrt(widest)), rng)
+        draw_unseen(state, unseen, _TRIES, max(1.0, _LONGEST * math.sqrt(widest)), rng)
+        carry_batches(layout, state, unseen, _CARRIED, rng)
 
 
 def log_copies(unseen: Unseen) -> float:

@@ -59,8 +59,6 @@ Integers = NDArray[np.int64]
 
 _LEAST = 1e-200
 """Sum of weights at which factors are computed anew."""
-_CARRIED = 10.0
-"""Records that batches carry unseen counts along with, beside the number of other batches."""
 _WIDEST = 24
 """Columns whose probabilities are multiplied at once: each is above 1e-12, and a float 1e-308."""
 
@@ -266,10 +264,10 @@ def _gain(layout: Any, state: Any, r: int, i: int, added: bool) -> Any:
 
 
 @inlined
-def _batch(layout: Any, state: Any, batch: Any, most: int, carried: bool, rng: Any) -> bool:
+def _batch(layout: Any, state: Any, unseen: Any, batch: Any, rng: Any) -> bool:
     """Move some records of a class from one level of a column to another, or reject the move.
 
-    If `carried`, they carry unseen noisy counts along.
+    They carry noisy counts along, if some `unseen` are given and not None.
     """
     k, j = int(rng.random() * state.sizes.size), int(rng.random() * layout.levels.size)
     levels, start, spread = layout.levels[j], layout.starts[j], state.spread[j]
@@ -278,7 +276,7 @@ def _batch(layout: Any, state: Any, batch: Any, most: int, carried: bool, rng: A
     a, b = int(rng.random() * levels), int(rng.random() * (levels - 1))
     b += b >= a
     have, there = state.counts[k, start + a], state.counts[k, start + b]
-    m = int(math.exp(rng.random() * math.log(most + 1.0)))
+    m = int(math.exp(rng.random() * math.log(batch.picked.size + 1.0)))
     if m > have:
         return False
     change = 0.0
@@ -298,14 +296,14 @@ def _batch(layout: Any, state: Any, batch: Any, most: int, carried: bool, rng: A
         batch.picked[moved] = i
         moved += 1
         for r in range(layout.owned[j], layout.owned[j + 1]):
-            if not carried or state.unseen.released[r]:
+            if unseen is None or unseen.released[r]:
                 change += _gain(layout, state, r, i, False)
         change += weigh_level(state.offers, state.pooled, i, j, layout.pool[start + b])
-        if carried:
-            change += carry(state, i, j, b)
+        if unseen is not None:
+            change += carry(state, unseen, i, j, b)
         relevel(layout, state, i, j, b)
         for r in range(layout.owned[j], layout.owned[j + 1]):
-            if carried and not state.unseen.released[r]:
+            if unseen is not None and not unseen.released[r]:
                 continue
             place = place_of(layout, state, r, i)
             state.left[place] += 1.0
@@ -314,8 +312,8 @@ def _batch(layout: Any, state: Any, batch: Any, most: int, carried: bool, rng: A
     if good and math.log(1.0 - rng.random()) < change:
         return True
     for t in range(moved):
-        if carried:
-            carry(state, batch.picked[t], j, a)
+        if unseen is not None:
+            carry(state, unseen, batch.picked[t], j, a)
         relevel(layout, state, batch.picked[t], j, a)
     return False
 
@@ -434,23 +432,39 @@ def sweep(
         _draw_class(layout, state, i, room, bases, rng)
     order, ends = np.empty(state.n[0], dtype=np.int64), np.empty(state.sizes.size + 1, np.int64)
     _by_class(state, order, ends)
-    batch = Batch(order, ends, np.empty(max(most, state.unseen.most), dtype=np.int64))
+    batch = Batch(order, ends, np.empty(most, dtype=np.int64))
     proposed, accepted = int(batches * state.n[0]), 0
-    carrying = 0
-    if state.unseen.most > 0:  # fewer where they are larger, so that as many records move
-        mean = state.unseen.most / math.log(state.unseen.most + 1.0)
-        carrying = int(_CARRIED * batches * state.n[0] / mean)
-    for t in range(proposed + carrying):
-        carried = t >= proposed
-        largest = state.unseen.most if carried else most
-        moved = _batch(layout, state, batch, largest, carried, rng)
-        accepted += moved and not carried
+    for _ in range(proposed):
+        accepted += _batch(layout, state, None, batch, rng)
     for _ in range(moves):
         if rng.random() < 0.5:
             _birth(layout, state, room, rng)
         else:
             _death(layout, state, rng)
     return proposed, accepted
+
+
+@kernel
+def carry_batches(layout: Any, state: Any, unseen: Any, batches: float, rng: Any) -> None:
+    """Move batches of records that carry unseen noisy counts along.
+
+    Parameters
+    ----------
+    layout : Layout
+    state : State
+        Overwritten.
+    unseen : Unseen
+        Overwritten.
+    batches : float
+        Records that move, if none were rejected, for each record.
+    rng : numpy Generator
+    """
+    order, ends = np.empty(state.n[0], dtype=np.int64), np.empty(state.sizes.size + 1, np.int64)
+    _by_class(state, order, ends)
+    batch = Batch(order, ends, np.empty(unseen.most, dtype=np.int64))
+    mean = unseen.most / math.log(unseen.most + 1.0)  # fewer where they are larger
+    for _ in range(int(batches * state.n[0] / mean)):
+        _batch(layout, state, unseen, batch, rng)
 
 
 @kernel

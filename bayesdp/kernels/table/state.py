@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from bayesdp.kernels.compiling import inlined
 from bayesdp.kernels.table.choices import Offers, shift_level, shift_record
-from bayesdp.kernels.table.unseen import Unseen
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -129,8 +128,6 @@ class State(NamedTuple):
     base : shape (d,)
     offers : Offers
         Candidates of choices of marginals, none where there was no choice.
-    unseen : Unseen
-        Noisy counts that weren't released, none where all were.
     """
 
     records: NDArray[np.uint16]
@@ -146,7 +143,6 @@ class State(NamedTuple):
     factor: Floats
     base: Floats
     offers: Offers
-    unseen: Unseen
 
 
 @inlined

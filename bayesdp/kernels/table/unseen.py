@@ -116,12 +116,12 @@ def _step(unseen: Any, c: Any, by: float) -> float:
 
 
 @inlined
-def carry(state: Any, i: int, j: int, new: Any) -> float:
+def carry(state: Any, unseen: Any, i: int, j: int, new: Any) -> float:
     """Carry unseen noisy counts along, before record i gets another level in column j.
 
     Noise is then as it was. Returns what that does to the log law of the copies.
     """
-    unseen, change, moved = state.unseen, 0.0, new - np.int64(state.records[i, j])
+    change, moved = 0.0, new - np.int64(state.records[i, j])
     for q in range(unseen.met[j], unseen.met[j + 1]):
         c = cell_of(unseen, state.pooled, unseen.meeting[q], i)
         to = c + unseen.leaps[q] * moved
@@ -133,12 +133,14 @@ def carry(state: Any, i: int, j: int, new: Any) -> float:
 
 
 @kernel
-def draw_unseen(state: Any, tries: int, most: float, rng: Any) -> None:
+def draw_unseen(state: Any, unseen: Any, tries: int, most: float, rng: Any) -> None:
     """Move each unseen noisy count, given all latent records, by Metropolis steps.
 
     Parameters
     ----------
     state : State
+        Its counts are overwritten.
+    unseen : Unseen
         Overwritten.
     tries : int
         Steps of each count.
@@ -146,7 +148,6 @@ def draw_unseen(state: Any, tries: int, most: float, rng: Any) -> None:
         Longest step; every scale up to it is as likely as any other.
     rng : numpy Generator
     """
-    unseen = state.unseen
     unseen.sums[:] = 0.0  # afresh, so that rounding errors don't add up
     for c in range(unseen.noisy.size):
         unseen.sums[unseen.rows[c]] += _weight(unseen, c, unseen.noisy[c])

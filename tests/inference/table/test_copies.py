@@ -10,10 +10,11 @@ import pytest
 import bayesdp as bdp
 from bayesdp.core.drawn_table import DrawnTableView
 from bayesdp.core.views import check_tractable, view_of
-from bayesdp.engines.latent_records import counted, layout_of
+from bayesdp.engines.latent_records import counted, layout_of, unseen_counts
 from bayesdp.engines.unseen_counts import log_copies, seen_now
 from bayesdp.inference.readers import models_of
 from bayesdp.inference.table.posterior import TablePosterior
+from bayesdp.kernels.table.records import carry_batches
 from bayesdp.kernels.table.unseen import draw_unseen
 from bayesdp.report.html import write_report
 
@@ -149,11 +150,11 @@ def test_moves_keep_what_is_counted_and_the_law_is_that_of_the_counts():
     records = rng.integers(0, [2, 2, 3], (200, 3)).astype(np.uint16)
     classes = rng.integers(0, problem.classes, 200).astype(np.int32)
     state = counted(problem, layout, records, classes, 200)
-    draw_unseen(state, 20, 8.0, rng)
-    unseen = state.unseen
-    assert not np.array_equal(
-        unseen.noisy, counted(problem, layout, records, classes, 200).unseen.noisy
-    )
+    unseen = unseen_counts(problem, layout)
+    draw_unseen(state, unseen, 20, 8.0, rng)
+    carry_batches(layout, state, unseen, 20.0, rng)
+    records = state.records.astype(np.int64)
+    assert not np.array_equal(unseen.noisy, unseen_counts(problem, layout).noisy)
     found = np.concatenate(
         2
         * [np.bincount(records[:, 0], minlength=2), np.bincount(records @ [6, 3, 1], minlength=12)]
