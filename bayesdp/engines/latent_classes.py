@@ -27,6 +27,27 @@ _SQUARE = 2000
 """Levels of all columns up to which all pairs' counts are held as one square."""
 
 
+class Copied(NamedTuple):
+    """Synthetic copy drawn by a marginal's noisy counts, which weren't released themselves.
+
+    Attributes
+    ----------
+    counts : ndarray of float, a dimension for each of the marginal's columns
+        Records of the copy.
+    given : int
+        Number of the first columns, given whose levels the copy has the others'.
+    prior : float
+        Parameter of the Dirichlet prior of their probabilities, the same for all.
+    ends : tuple of float
+        Ends of the range that noisy counts were kept in, each set to the nearest.
+    """
+
+    counts: Floats
+    given: int
+    prior: float
+    ends: tuple[float, float]
+
+
 class Noisy(NamedTuple):
     """Noisy counts of one marginal, and the law of their noise.
 
@@ -35,16 +56,19 @@ class Noisy(NamedTuple):
     columns : tuple of int
         Places of its columns.
     counts : ndarray of float, a dimension for each column
-        Whole numbers.
+        Whole numbers. Where they weren't released, those that a chain starts from.
     scale : float
         sigma where the noise is discrete Gaussian, else t of discrete Laplace noise.
     gaussian : bool
+    copied : Copied, optional
+        What was released instead, if they weren't.
     """
 
     columns: tuple[int, ...]
     counts: Floats
     scale: float
     gaussian: bool
+    copied: Copied | None = None
 
     @property
     def rate(self) -> float:

@@ -21,9 +21,11 @@ from bayesdp.engines.table_choices import (
     offers_of,
     resampled,
 )
+from bayesdp.engines.unseen_counts import log_copies, move_unseen, seen_now, unseen_of
 from bayesdp.errors import EngineFailed
 from bayesdp.kernels.table.records import draw_spread, sweep
 from bayesdp.kernels.table.state import CHUNK, Layout, Rules, State
+from bayesdp.kernels.table.unseen import Unseen
 from bayesdp.progress import Step, bar
 from bayesdp.threads import Halting, in_threads
 
@@ -93,19 +95,29 @@ class Problem:
             made[..., j] = np.append(pool, np.full(ABSENT + 1 - pool.size, ABSENT))[records[..., j]]
         return made
 
+    @property
+    def released(self) -> list[Noisy]:
+        """Marginals whose noisy counts were released, rather than copies drawn by them."""
+        return [one for one in self.noisy if one.copied is None]
+
+    @property
+    def copied(self) -> bool:
+        """True if copies were released, and noisy counts that they were drawn by weren't."""
+        return any(one.copied is not None for one in self.noisy)
+
     def size(self) -> float:
         """Estimate the number of records: the noisy totals, weighted by their precision."""
         if self.n is not None:
             return float(self.n)
-        weights = [1 / (one.variance * one.counts.size) for one in self.noisy]
-        totals = [float(one.counts.sum()) for one in self.noisy]
+        weights = [1 / (one.variance * one.counts.size) for one in self.released]
+        totals = [float(one.counts.sum()) for one in self.released]
         return max(1.0, float(np.average(totals, weights=weights)))
 
     def capacity(self) -> int:
         """Largest number of records: beyond it, even the narrowest total is 40 sds away."""
         if self.n is not None:
             return self.n
-        least = min(one.variance * one.counts.size for one in self.noisy)
+        least = min(one.variance * one.counts.size for one in self.released)
         return int(self.size() + 40 * math.sqrt(least)) + 10
 
     def mode(self, rng: np.random.Generator) -> Mode:
@@ -302,12 +314,13 @@ def _chain(
     if problem.n is None:
         moves = max(10, round(problem.size()) // 5)
     ends = _ends([one.counts.size for one in problem.noisy])
-    counts = np.concatenate([one.counts.ravel() for one in problem.noisy])
     places, cells = _whole_copies(problem, layout), watched(problem)
     tables, told, weights = [], [], []
+    unseen = unseen_counts(problem, layout)
     proposed = accepted = 0
     for t in range(1, warmup + draws * thin + 1):
         draw_masses(problem.chosen, state.offers, rng)
+        move_unseen(problem.noisy, layout, state, unseen, rng)
         tried, moved = sweep(layout, state, _BATCHES, most, moves, rng)
         proposed, accepted = proposed + tried, accepted + moved
         draw_spread(layout, state, GRID, rng)
@@ -319,6 +332,8 @@ def _chain(
         rate = accepted / max(proposed, 1)
         log, square = _noise(problem, left, ends)
         law = log_choice(problem.chosen, state.offers.gaps)
+        log += log_copies(unseen)
+        counts = seen_now(problem.noisy, unseen)
         told.append(((counts - left)[cells], state.spread.copy(), log + law, square, rate))
         proposed = accepted = 0
         if past // thin in kept:
@@ -550,6 +565,16 @@ def counted(
         np.zeros(d),
         offers_of(problem.chosen, d, gaps_of(problem.chosen, pooled[:n])),
     )
+
+
+def unseen_counts(problem: Problem, layout: Layout) -> Unseen:
+    """Lay out the noisy counts that weren't released, none if all were, as a chain starts."""
+    placed = []
+    for r, copy in enumerate(one for own in _copies(problem) for one in own):
+        order, places = _places(problem, layout, r)
+        axes = [problem.noisy[copy.marginal].columns.index(j) for j in order]
+        placed.append((copy.marginal, places.transpose(np.argsort(axes)).ravel()))
+    return unseen_of(problem.noisy, len(problem.levels), round(problem.size()), placed)
 
 
 def _room(problem: Problem, layout: Layout) -> int:

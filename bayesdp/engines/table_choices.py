@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.core.table_choice import Chosen, Offered
+from bayesdp.engines.cell_layout import ends_of, laid_out
 from bayesdp.kernels.table.choices import Offers
 
 Floats = NDArray[np.float64]
@@ -59,22 +60,11 @@ def offers_of(chosen: Sequence[Chosen], columns: int, gaps: Floats) -> Offers:
         As `gaps_of` returns them.
     """
     each = _offered(chosen)
-    width = max((len(one.columns) for one in each), default=1)
-    strides = [[math.prod(one.shape[t + 1 :]) for t in range(len(one.shape))] for one in each]
-    meeting = [
-        [(c, strides[c][one.columns.index(j)]) for c, one in enumerate(each) if j in one.columns]
-        for j in range(columns)
-    ]
+    shapes = [one.shape for one in each]
     rates = [one.rate for one in chosen for _ in one.offered]
     picked = [k in one.order for one in chosen for k in range(len(one.offered))]
     return Offers(
-        offsets=_ends([one.expected.size for one in each])[:-1],
-        widths=_whole([len(one.columns) for one in each]),
-        columns=_rows([one.columns for one in each], width),
-        strides=_rows(strides, width),
-        met=_ends([len(own) for own in meeting]),
-        meeting=_whole([c for own in meeting for c, _ in own]),
-        leaps=_whole([stride for own in meeting for _, stride in own]),
+        **laid_out([one.columns for one in each], shapes, columns),
         rates=np.array(rates, dtype=np.float64),
         slopes=np.array(rates, dtype=np.float64) * np.array(picked, dtype=np.float64),
         gaps=gaps,
@@ -107,24 +97,9 @@ def _scored(chosen: Sequence[Chosen], gaps: Floats) -> list[tuple[Chosen, Floats
     """Each choice, and the scores of its candidates."""
     made, start = [], 0
     for one in chosen:
-        ends = _ends([each.expected.size for each in one.offered])
+        ends = ends_of([each.expected.size for each in one.offered])
         off = np.abs(gaps[start : start + ends[-1]])
         less = np.array([float(each.allowance) for each in one.offered])
         made.append((one, np.add.reduceat(off, ends[:-1]) - less))
         start += ends[-1]
     return made
-
-
-def _rows(rows: Sequence[Sequence[int]], width: int) -> NDArray[np.int64]:
-    made = np.zeros((len(rows), width), dtype=np.int64)
-    for place, row in enumerate(rows):
-        made[place, : len(row)] = row
-    return made
-
-
-def _whole(numbers: Sequence[int]) -> NDArray[np.int64]:
-    return np.array(numbers, dtype=np.int64)
-
-
-def _ends(sizes: Sequence[int]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,8 +46,8 @@ class Share:
     ----------
     label : str
     released : float or None
-        Share in the noisy counts, the marginals weighted by their precision; None where no
-        marginal has the column.
+        Share in the noisy counts, or the copies drawn by them, the marginals weighted by their
+        precision; None where no marginal has the column.
     mean, low, high : float
         Posterior mean and interval of the share in the confidential table.
     outer : tuple of float
@@ -155,6 +156,8 @@ class TableSummary:
     ----------
     cells : int
         Cells of the whole table.
+    drawn : bool
+        Whether synthetic copies were released, and not the noisy counts that they were drawn by.
     unit : str
         What the promise protects.
     records : tuple of float or int
@@ -183,6 +186,7 @@ class TableSummary:
     copies: int
     level: float
     cells: int
+    drawn: bool
     unit: str
     records: tuple[float, ...]
     measured: tuple[Measured, ...]
@@ -244,7 +248,8 @@ def summarize_table(
     check_fit(idata, release)
     posterior = TablePosterior.of(idata).pooled
     references = check_references(reference, posterior.posterior)
-    schema, problem = posterior.schema, TableModel().read(release)
+    schema, known = posterior.schema, json.loads(posterior.attrs.get("n", "null"))
+    problem = TableModel(n=known).read(release)
     columns = _one_way(posterior, problem, level, references.get("share"))
     every = [one.sampling for each in columns for one in each.shares]
     together, apart = _pairs_of(schema, posterior.measured)
@@ -256,6 +261,7 @@ def summarize_table(
         copies=release.copies,
         level=level,
         cells=math.prod(schema.cells.values()),
+        drawn=problem.copied,
         unit=_unit(schema),
         records=_records(posterior, problem, level),
         measured=_measured(problem, list(schema.columns), release.copies),

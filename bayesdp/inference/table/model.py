@@ -15,6 +15,10 @@ is uniform. All parameters are summed out and the records drawn (`bayesdp.kernel
 The prior has much to say where noise is wide: it shrinks associations, and with them regressions'
 coefficients, towards none. So the latent tables that are kept are raked to the released counts
 (`bayesdp.engines.raked_tables`), which leaves the model the dependence that no marginal has.
+
+Where synthetic copies were released, drawn by noisy counts that weren't (`modips_sequential`),
+these counts are latent too (`bayesdp.kernels.table.unseen`), and the tables that are kept are the
+exact posterior under the prior.
 """
 
 from __future__ import annotations
@@ -28,12 +32,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from bayesdp.checks import check_at_least_one, check_flag
+from bayesdp.core.drawn_table import DrawnTableView
 from bayesdp.core.fields import declared
-from bayesdp.core.views import MeasuredTableView, View, view_of
+from bayesdp.core.views import MeasuredTableView, View
 from bayesdp.engines.draws import Draws
-from bayesdp.engines.latent_classes import Noisy
 from bayesdp.engines.latent_records import (
-    ABSENT,
     Problem,
     Tables,
     cells_of,
@@ -42,14 +45,12 @@ from bayesdp.engines.latent_records import (
     watched,
 )
 from bayesdp.engines.raked_tables import beside_noise, firsts_of, unfinished
-from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Option, Run
-from bayesdp.inference.readers import instead
 from bayesdp.inference.several import Releases, releases_of
 from bayesdp.inference.table.doubts import doubted
 from bayesdp.inference.table.estimates import cell_name
+from bayesdp.inference.table.reading import problem_of, table_view
 from bayesdp.inference.table.released import RELEASED, stored
-from bayesdp.release import Part
 from bayesdp.schema.files import text_of
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ RECORDS = "records"
 """Name of the latent tables among an engine's draws."""
 _LEVELS_A_CHAIN, _THINNEST = 6e7, 20
 """Levels of records that a chain draws where `thin` isn't given, at half a microsecond each."""
+_CARRYING = 10
+"""Levels of a record that take as long as its moves that carry unseen counts along."""
 _CELLS_A_CHAIN, _FEWEST, _USUAL = 3e8, 25, 200
 """Cells of records in all tables that a chain rakes where `tables` isn't given, some 60 times.
 
@@ -71,8 +74,6 @@ _NOISY = 6.0
 """Records in a record's cells beside the noise's standard deviation, below which slopes shrink."""
 _FAR = 4.0  # standard deviations of the mean square of as many normals
 _EFFECTIVE = 10.0  # tables of a chain, the fewest by their weights
-_A_COLUMN, _LEAST, _MOST = 4, 12, 60
-"""Classes for each column, and the least and the most of them, where none are asked for."""
 
 
 @dataclass(frozen=True)
@@ -88,16 +89,22 @@ class TableModel(Model):
         Whether latent tables are raked to the released counts, so that the model's prior has next
         to no say in what was measured (the default); otherwise they are the exact posterior under
         the prior, which shrinks associations that noise blurs.
+    n : int, optional
+        Number of records, where the release doesn't say it. Needed where all that was released is
+        synthetic copies.
 
     Raises
     ------
     InvalidInput
-        If `classes` isn't a whole number, at least 1, or `rake` isn't True or False.
+        If `classes` or `n` isn't a whole number, at least 1, or `rake` isn't True or False.
 
     Notes
     -----
-    The model reads one or several releases of `bdp.TableSynthesizer`, of the same records, without
-    groups. `fit` returns a `TablePosterior`: an InferenceData that has, in the group "tables", the
+    The model reads one or several releases of `bdp.TableSynthesizer`, and of
+    `bdp.synthesizers.SequentialModipsSynthesizer` where all steps are categorical, of the same
+    records, without groups. Copies of the latter were drawn by noisy counts that weren't released,
+    which are drawn with the latent tables; these aren't raked, as there are no counts to rake to.
+    `fit` returns a `TablePosterior`: an InferenceData that has, in the group "tables", the
     latent tables that were kept, raked, from which all else is computed, and by whose measured
     counts the verdict is reached; in its posterior each column's shares in these tables ("share",
     with the dimension "level"), and the number of their records where that is confidential ("n");
@@ -125,9 +132,10 @@ class TableModel(Model):
 
     classes: int | None = declared(check_at_least_one, optional=True, default=None)
     rake: bool = declared(check_flag, default=True)
+    n: int | None = declared(check_at_least_one, optional=True, default=None)
 
     family: ClassVar[str] = "table"
-    views: ClassVar[tuple[type[View], ...]] = (MeasuredTableView,)
+    views: ClassVar[tuple[type[View], ...]] = (MeasuredTableView, DrawnTableView)
     engines: ClassVar[tuple[str, ...]] = ("gibbs",)
     reason: ClassVar[str] = "records are latent, and every parameter of theirs is summed out"
     usual: ClassVar[tuple[int, int]] = (1000, 500)
@@ -140,50 +148,15 @@ class TableModel(Model):
     remedy: ClassVar[str] = "Keep more latent tables (tables, draws), or sweep more (thin, warmup)"
 
     def read(self, release: Releases) -> Problem:
-        """Read the noisy counts, and what the schema says of their columns.
+        """Read noisy counts, or copies drawn by them, and what the schema says of their columns.
 
         Raises
         ------
         InvalidInput
-            If a release has groups or isn't of a table's marginals, or several are of different
-            schemas.
+            If a release has groups or isn't of a table, several are of different schemas, or
+            nothing says how many records there are.
         """
-        each = releases_of(release)
-        views = [view for one in each for view in _views(one.parts, one.by)]
-        schema, known = views[0].schema, {one.parts[0].mechanism.n for one in each} - {None}
-        if any(view.schema != schema for view in views[1:]):
-            raise InvalidInput("the releases have different schemas; fit those of one schema")
-        pool = _pool(views)
-        if len(known) > 1:
-            raise InvalidInput("the releases have different public n; they aren't of one table")
-        levels = tuple(schema.cells.values())
-        if large := [name for name, cells in schema.cells.items() if cells > ABSENT]:
-            raise InvalidInput(
-                f"column {quoted(large[0])} has {schema.cells[large[0]]:,} cells; a TableModel's "
-                f"records hold {ABSENT:,} a column at most: give it bins, or group its labels"
-            )
-        noisy = [
-            Noisy(
-                one.columns,
-                np.array(output[one.slice], dtype=np.float64).reshape(one.shape),
-                one.cell.scale,
-                not one.cell.noise.laplace,
-            )
-            for view, each_one in zip(views, each, strict=True)
-            for output in each_one.parts[0].outputs
-            for one in view.measured
-        ]
-        chosen = [
-            view.choice(output)
-            for view, each_one in zip(views, each, strict=True)
-            for output in each_one.parts[0].outputs
-            if view.choice is not None
-        ]
-        places = {name: k for k, name in enumerate(schema.cells)}
-        rules = [{places[name]: mask for name, mask in rule.items()} for rule in schema.excluding]
-        classes = self.classes or min(max(_A_COLUMN * len(levels), _LEAST), _MOST)
-        n = next(iter(known), None)
-        return Problem(levels, noisy, n, rules, classes, self.rake, pool, chosen)
+        return problem_of(release, self.classes, self.n, rake=self.rake)
 
     def sample(self, run: Run) -> Draws:
         """Run chains over latent records."""
@@ -191,6 +164,8 @@ class TableModel(Model):
 
         problem: Problem = run.read
         columns = len(problem.levels) + 2 * len(problem.pool)  # whose levels are many
+        if problem.copied:
+            columns += _CARRYING
         work = problem.size() * columns * run.draws
         thin = run.options["thin"] or int(np.clip(_LEVELS_A_CHAIN / work, 1, _THINNEST))
         tables = run.options["tables"] or tables_kept(
@@ -219,7 +194,7 @@ class TableModel(Model):
             [each[c] for c in firsts_of(run.read.pools_of(k))] for k, each in enumerate(labels)
         ]
         ends = np.cumsum([one.counts.size for one in run.read.noisy])
-        cells = []
+        cells: list[str] = []
         for place in watched(run.read):
             one = run.read.noisy[m := int(np.searchsorted(ends, place, side="right"))]
             cell = np.unravel_index(place - ends[m] + one.counts.size, one.counts.shape)
@@ -250,7 +225,7 @@ class TableModel(Model):
             "schema": text_of(schema.unit, schema.columns, schema.zeros),
             "measured": json.dumps(list(measured)),
             "pools": json.dumps(pool),
-        }
+        } | ({} if self.n is None else {"n": json.dumps(self.n)})
 
     def judged(self, run: Run, drawn: Draws) -> dict[str, Any]:
         """Measured counts in the latent tables, but those of cells that are as large in all."""
@@ -266,14 +241,15 @@ class TableModel(Model):
 
         idata = super().result(run, drawn, noises)
         names = list(self.schema_of(run.release).columns)
-        idata.add_groups({RELEASED: stored(run.read.noisy, run.read.n, names)})
+        if not run.read.copied:
+            idata.add_groups({RELEASED: stored(run.read.noisy, run.read.n, names)})
         made: TablePosterior = doubted(TablePosterior.of(idata, drawn.posterior[RECORDS]))
         return made
 
     def schema_of(self, release: Releases) -> Any:
         """The schema of a release."""
         first = releases_of(release)[0]
-        return _views(first.parts, first.by)[0].schema
+        return table_view(first.parts, first.by).schema
 
 
 def tables_kept(size: int, columns: int, marginals: int, chains: int) -> int:
@@ -288,35 +264,6 @@ def tables_kept(size: int, columns: int, marginals: int, chains: int) -> int:
     kept = int(np.clip(_CELLS_A_CHAIN / (size * marginals), _FEWEST, _USUAL))
     room = _BYTES // (chains * size * columns * np.dtype(np.uint16).itemsize)
     return min(kept, max(room, _FEWEST_OF_ALL))
-
-
-def _views(parts: tuple[Part, ...], by: str | None) -> list[MeasuredTableView]:
-    """Views of a release's parts, of which there must be one."""
-    if by is not None:
-        raise InvalidInput("the release has groups; a TableModel reads releases of one table")
-    view = view_of(parts[0].mechanism, MeasuredTableView)
-    if view is None:
-        mechanism = parts[0].mechanism
-        raise InvalidInput(
-            f"the release's mechanism {quoted(mechanism.name)} doesn't measure a table by a "
-            "schema; a TableModel takes releases of bdp.TableSynthesizer; "
-            f"{instead(mechanism)}"
-        )
-    return [view]
-
-
-def _pool(views: list[MeasuredTableView]) -> dict[int, Any]:
-    """The pool of each cell, by the columns' places, the same in all releases."""
-    first = views[0].pool
-    for view in views[1:]:
-        if set(view.pool) != set(first) or not all(
-            np.array_equal(view.pool[name], each) for name, each in first.items()
-        ):
-            raise InvalidInput(
-                "the releases pool cells differently; fit them one by one, or draw the second with "
-                "the first's cut points"
-            )
-    return {list(views[0].axes).index(name): each for name, each in first.items()}
 
 
 def _doubts(problem: Problem, drawn: Tables) -> Iterator[str]:

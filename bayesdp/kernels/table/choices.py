@@ -64,11 +64,11 @@ class Offers(NamedTuple):
 
 
 @inlined
-def _cell(offers: Any, pooled: Any, c: Any, i: int) -> Any:
-    """Find record i's cell of a candidate."""
-    place = offers.offsets[c]
-    for t in range(offers.widths[c]):
-        place += offers.strides[c, t] * pooled[i, offers.columns[c, t]]
+def cell_of(laid: Any, pooled: Any, c: Any, i: int) -> Any:
+    """Find record i's cell of a table, as `bayesdp.engines.cell_layout` lays tables out."""
+    place = laid.offsets[c]
+    for t in range(laid.widths[c]):
+        place += laid.strides[c, t] * pooled[i, laid.columns[c, t]]
     return place
 
 
@@ -100,7 +100,7 @@ def weigh_level(offers: Any, pooled: Any, i: int, j: int, pool: Any) -> float:
         return change
     for q in range(offers.met[j], offers.met[j + 1]):
         c = offers.meeting[q]
-        place = _cell(offers, pooled, c, i)
+        place = cell_of(offers, pooled, c, i)
         other = place + offers.leaps[q] * moved
         change += _term(offers, c, _step(offers, place, -1.0) + _step(offers, other, 1.0))
     return change
@@ -114,7 +114,7 @@ def shift_level(offers: Any, pooled: Any, i: int, j: int, pool: Any) -> None:
         return
     for q in range(offers.met[j], offers.met[j + 1]):
         c = offers.meeting[q]
-        place = _cell(offers, pooled, c, i)
+        place = cell_of(offers, pooled, c, i)
         other = place + offers.leaps[q] * moved
         _score(offers, c, _step(offers, place, -1.0) + _step(offers, other, 1.0))
         offers.gaps[place] -= 1.0
@@ -126,7 +126,7 @@ def weigh_record(offers: Any, pooled: Any, i: int, sign: float) -> float:
     """Return what one more record like i does to the choices' log law, or i fewer."""
     change = 0.0
     for c in range(offers.offsets.size):
-        change += _term(offers, c, _step(offers, _cell(offers, pooled, c, i), sign))
+        change += _term(offers, c, _step(offers, cell_of(offers, pooled, c, i), sign))
     return change
 
 
@@ -134,6 +134,6 @@ def weigh_record(offers: Any, pooled: Any, i: int, sign: float) -> float:
 def shift_record(offers: Any, pooled: Any, i: int, sign: float) -> None:
     """Count record i into all candidates, or out of them."""
     for c in range(offers.offsets.size):
-        place = _cell(offers, pooled, c, i)
+        place = cell_of(offers, pooled, c, i)
         _score(offers, c, _step(offers, place, sign))
         offers.gaps[place] += sign

@@ -26,6 +26,9 @@ Levels of a column may be pooled, neighbours together: a marginal of that column
 levels, any other their pools. What the former says of a level is then the same for all records, and
 is kept as a factor: a pool is drawn first, by the sum of its levels' factors times their priors.
 
+A marginal's noisy counts may not have been released themselves, but records drawn by them: these
+counts are latent too, and further batches carry them along (`bayesdp.kernels.table.unseen`).
+
 Where marginals were chosen on confidential counts, every move but of classes is accepted with the
 ratio of the choice's law too (`bayesdp.kernels.table.choices`).
 """
@@ -50,6 +53,7 @@ from bayesdp.kernels.table.state import (
     rebase,
     relevel,
 )
+from bayesdp.kernels.table.unseen import carry
 
 Integers = NDArray[np.int64]
 
@@ -260,8 +264,11 @@ def _gain(layout: Any, state: Any, r: int, i: int, added: bool) -> Any:
 
 
 @inlined
-def _batch(layout: Any, state: Any, batch: Any, rng: Any) -> bool:
-    """Move some records of a class from one level of a column to another, or reject the move."""
+def _batch(layout: Any, state: Any, unseen: Any, batch: Any, rng: Any) -> bool:
+    """Move some records of a class from one level of a column to another, or reject the move.
+
+    They carry noisy counts along, if some `unseen` are given and not None.
+    """
     k, j = int(rng.random() * state.sizes.size), int(rng.random() * layout.levels.size)
     levels, start, spread = layout.levels[j], layout.starts[j], state.spread[j]
     if levels < 2:
@@ -289,10 +296,15 @@ def _batch(layout: Any, state: Any, batch: Any, rng: Any) -> bool:
         batch.picked[moved] = i
         moved += 1
         for r in range(layout.owned[j], layout.owned[j + 1]):
-            change += _gain(layout, state, r, i, False)
+            if unseen is None or unseen.released[r]:
+                change += _gain(layout, state, r, i, False)
         change += weigh_level(state.offers, state.pooled, i, j, layout.pool[start + b])
+        if unseen is not None:
+            change += carry(state, unseen, i, j, b)
         relevel(layout, state, i, j, b)
         for r in range(layout.owned[j], layout.owned[j + 1]):
+            if unseen is not None and not unseen.released[r]:
+                continue
             place = place_of(layout, state, r, i)
             state.left[place] += 1.0
             change += _gain(layout, state, r, i, True)
@@ -300,6 +312,8 @@ def _batch(layout: Any, state: Any, batch: Any, rng: Any) -> bool:
     if good and math.log(1.0 - rng.random()) < change:
         return True
     for t in range(moved):
+        if unseen is not None:
+            carry(state, unseen, batch.picked[t], j, a)
         relevel(layout, state, batch.picked[t], j, a)
     return False
 
@@ -421,13 +435,36 @@ def sweep(
     batch = Batch(order, ends, np.empty(most, dtype=np.int64))
     proposed, accepted = int(batches * state.n[0]), 0
     for _ in range(proposed):
-        accepted += _batch(layout, state, batch, rng)
+        accepted += _batch(layout, state, None, batch, rng)
     for _ in range(moves):
         if rng.random() < 0.5:
             _birth(layout, state, room, rng)
         else:
             _death(layout, state, rng)
     return proposed, accepted
+
+
+@kernel
+def carry_batches(layout: Any, state: Any, unseen: Any, batches: float, rng: Any) -> None:
+    """Move batches of records that carry unseen noisy counts along.
+
+    Parameters
+    ----------
+    layout : Layout
+    state : State
+        Overwritten.
+    unseen : Unseen
+        Overwritten.
+    batches : float
+        Records that move, if none were rejected, for each record.
+    rng : numpy Generator
+    """
+    order, ends = np.empty(state.n[0], dtype=np.int64), np.empty(state.sizes.size + 1, np.int64)
+    _by_class(state, order, ends)
+    batch = Batch(order, ends, np.empty(unseen.most, dtype=np.int64))
+    mean = unseen.most / math.log(unseen.most + 1.0)  # fewer where they are larger
+    for _ in range(int(batches * state.n[0] / mean)):
+        _batch(layout, state, unseen, batch, rng)
 
 
 @kernel

@@ -23,6 +23,17 @@ EXAMPLES: list[Example] = [
     )
     for n, noise in ((5, "laplace"), (None, "laplace"), (5, "gaussian"), (None, "gaussian"))
 ]
+LABELS = (STEPS[0], bdp.synthesizers.CategoricalColumns({"level": (1, 2, 3)}, ["sex"], 0.5))
+EXAMPLES += [
+    Example(
+        bdp.mechanisms.SequentialModipsMechanism(LABELS, 3, (0.8, 1.5), n, noise),
+        [(None, None)],
+        [[(0, 1, 2), (1, 0, 0), (1, 1, 0)], [(0, 1, 2), (0, 1, 2), (0, 0, 1)]],
+        delta=1e-6 if noise == "gaussian" else 0.0,
+        intractable=True,
+    )
+    for n, noise in ((5, "laplace"), (None, "gaussian"))
+]
 TWO = (Bernoulli(), Bernoulli((0.5, 6.0)))
 THREE_LABELS = tuple(bdp.families.Categorical(3, a) for a in ((1, 1, 1), (0.5, 4, 1), (2, 2, 2)))
 EXAMPLES += [

@@ -83,6 +83,7 @@ from bayesdp.mechanisms.modips.sequential.counts import (
 )
 from bayesdp.mechanisms.modips.sequential.layout import Layout, check_steps, layouts_of
 from bayesdp.mechanisms.modips.sequential.steps import Step
+from bayesdp.mechanisms.modips.sequential.views import table_view
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.fields import check_each_positive
 from bayesdp.mechanisms.noise.lattice import moved_steps
@@ -131,7 +132,6 @@ class SequentialModipsMechanism(Mechanism):
     source: ClassVar[str] = (
         "bayesdp.mechanisms.modips.sequential.mechanism; Liu (2016), Proposition 2"
     )
-    views: ClassVar[tuple[View, ...]] = (RecordsView(),)
     log_concave: ClassVar[bool] = False
     """The statistic isn't one integer."""
 
@@ -354,14 +354,20 @@ class SequentialModipsMechanism(Mechanism):
         return np.stack(each)
 
     def logp(self, output: Any, statistic: Any) -> Floats:
-        """Raise InvalidInput: the law is intractable."""
+        """Raise InvalidInput: the law is intractable, but for models that draw what was unseen."""
         raise InvalidInput(
             "the law of a synthetic table is intractable: its parameters and noisy statistics are "
-            "integrated over; analyse each copy as data and combine the results with bdp.combine, "
-            "whose caveats then hold"
+            "integrated over; fit bdp.TableModel where all steps are categorical, or analyse each "
+            "copy as data and combine the results with bdp.combine, whose caveats then hold"
         )
 
-    # What is written down, and what an audit tries.
+    # What is written down, read, and what an audit tries.
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """Views of records, and of labels drawn by noisy counts, where all steps have labels."""
+        cells = [self.parts(j)[0] for j in range(len(self.steps))]
+        return table_view(self.layouts, cells), RecordsView()
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Pairs where a record with the last labels and upper bounds is added, or replaces one.

@@ -1,0 +1,59 @@
+"""View of synthetic tables whose columns were drawn step after step, by noisy counts unseen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.core.views import Cell, View
+
+
+@dataclass(frozen=True)
+class DrawnColumns:
+    """Columns of a synthetic table that were drawn together, given columns before them.
+
+    z are noisy counts of the cells of all these columns, which weren't released. In each cell of
+    the given columns, records have the other columns' labels with probabilities theta ~
+    Dirichlet(prior + z).
+
+    Attributes
+    ----------
+    columns : tuple of int
+        Places in the schema: of the given columns, then of the others; the last moves fastest.
+    shape : tuple of int
+        Numbers of their cells.
+    given : int
+        Number of the given columns.
+    prior : float
+    cell : Cell
+        Noise on each count, which is set to the nearest end of its bounds.
+    """
+
+    columns: tuple[int, ...]
+    shape: tuple[int, ...]
+    given: int
+    prior: float
+    cell: Cell
+
+
+@dataclass(frozen=True)
+class DrawnTableView(View):
+    """Outputs that are synthetic tables, each drawn by noisy counts of its own.
+
+    Attributes
+    ----------
+    schema : `bayesdp.Schema`
+        Declaration of the table's columns.
+    drawn : tuple of DrawnColumns
+        The steps, independent given the confidential table and the columns before.
+    codes : callable
+        Function of an output: the records' codes, shape (size, columns of the schema).
+    """
+
+    schema: Any
+    drawn: tuple[DrawnColumns, ...]
+    codes: Callable[[Any], NDArray[np.int64]]

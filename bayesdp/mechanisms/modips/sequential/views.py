@@ -1,0 +1,72 @@
+r"""The law of copies of categorical columns, for models that read it.
+
+A copy's labels are drawn by the noisy counts of its categorical steps, each of which is given
+earlier labels alone. So given the confidential table's counts T_1, ..., T_J of these steps and the
+noisy ones T_j*, which are independent of one another given the table, a copy y has the law
+
+    prod_j  Pr[T_j* | T_j]  prod over cells  DM(counts of y in step j; prior_j + T_j*),
+
+DM a Dirichlet-multinomial law of labels in an order, and T_j* summed out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.core.drawn_table import DrawnColumns, DrawnTableView
+from bayesdp.core.views import Cell, IntractableView, View
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.counts.cells import Axis
+from bayesdp.mechanisms.modips.sequential.layout import Layout
+from bayesdp.schema.schema import Schema
+
+_COMBINE = "analyse each copy as data and combine the results with bdp.combine"
+
+
+def table_view(layouts: Sequence[Layout], cells: Sequence[Cell]) -> View:
+    """Return the view of a whole table's copies, or say why there is none.
+
+    Parameters
+    ----------
+    layouts : sequence of Layout
+    cells : sequence of Cell
+        Noise on a count of each step.
+    """
+    numeric = [name for layout in layouts if not layout.axes for name in layout.names]
+    if numeric:
+        return IntractableView(
+            DrawnTableView,
+            f"columns {', '.join(numeric)} are numeric, drawn by noisy moments that are moved to "
+            "the nearest ones that records can have, whose law is intractable; cut them into "
+            f"categorical columns, or {_COMBINE}",
+        )
+    try:
+        schema = Schema({axis.name: _declared(axis) for layout in layouts for axis in layout.axes})
+    except InvalidInput as error:
+        return IntractableView(
+            DrawnTableView, f"its steps' columns make no bdp.Schema ({error}); {_COMBINE}"
+        )
+    places = {name: k for k, name in enumerate(schema.columns)}
+    drawn = []
+    for layout, cell in zip(layouts, cells, strict=True):
+        step: Any = layout.step
+        axes = (*layout.given, *layout.axes)
+        columns = tuple(places[axis.name] for axis in axes)
+        shape = tuple(axis.size for axis in axes)
+        drawn.append(DrawnColumns(columns, shape, len(layout.given), step.prior, cell))
+    return DrawnTableView(schema, tuple(drawn), _codes)
+
+
+def _codes(output: Any) -> NDArray[np.int64]:
+    return np.asarray(output, dtype=np.int64)
+
+
+def _declared(axis: Axis) -> dict[str, Any]:
+    """Declare a column by its labels, as a schema does."""
+    if axis.categories == (False, True) and isinstance(axis.categories[0], bool):
+        return {"type": "boolean"}
+    return {"type": "category", "labels": axis.categories}
