@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,9 +44,6 @@ from bayesdp.networks.network import Network
 from bayesdp.networks.normalizer import Normalizer
 from bayesdp.networks.tempering import Tempering
 from bayesdp.networks.terms import TERMS
-
-if TYPE_CHECKING:
-    from bayesdp.mechanisms.graphs.dp_ergm.mechanism import DPERGMMechanism
 
 Floats = NDArray[np.float64]
 
@@ -183,11 +180,29 @@ def _product(axes: list[Any]) -> Floats:
     return np.stack([m.ravel() for m in np.meshgrid(*axes, indexing="ij")], axis=1)
 
 
+class Gridded(Protocol):
+    """Protocol of a mechanism that draws cells of a grid, by which its law is looked up."""
+
+    def __hash__(self) -> int:
+        """Hash of the mechanism, which is a frozen value."""
+
+    @property
+    def formula(self) -> str:
+        """Formula of the model that copies are drawn from."""
+
+    @property
+    def cost(self) -> float:
+        """Epsilon of one copy."""
+
+    def public_grid(self, empty: Network) -> CoefficientGrid:
+        """Make the grid, from a network without ties."""
+
+
 @dataclass(frozen=True)
 class _Setting:
     """A mechanism and nodes, by which a law is looked up: networks compare no attributes."""
 
-    mechanism: DPERGMMechanism
+    mechanism: Gridded
     labels: tuple[Any, ...]
     attributes: tuple[tuple[str, tuple[Any, ...]], ...]
     empty: Network = field(compare=False)
@@ -199,7 +214,7 @@ def _law_of(setting: _Setting) -> CopiesLaw:
     return CopiesLaw(made.formula, empty, made.public_grid(empty), made.cost)
 
 
-def law_on(mechanism: DPERGMMechanism, empty: Network) -> CopiesLaw:
+def law_on(mechanism: Gridded, empty: Network) -> CopiesLaw:
     """Return the law of copies on nodes without ties, which is computed once."""
     attributes = tuple((name, tuple(v.tolist())) for name, v in empty.attributes.items())
     return _law_of(_Setting(mechanism, tuple(empty.nodes), attributes, empty))
