@@ -9,7 +9,9 @@ in it, and g from the model at theta. So
 where C(x), the sum of exp(power u(k, x)) over cells, depends on x too and doesn't cancel. Both have
 as many terms as there are cells: cell and coefficients sum out, and what is left for a chain is the
 hidden graph alone, which enters by its statistics s(x). L_k(g) doesn't depend on x, and is computed
-once, by Gauss and Legendre's rule in each cell.
+once, by Gauss and Legendre's rule in each cell. Between the points where log Z is computed, which
+costs most, it is the polynomial through them: it is smooth, and theta . s(g), which is steep where
+g is unlikely, is linear.
 
 What has to be known
 --------------------
@@ -27,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from typing import Any, Protocol
 
 import numpy as np
@@ -49,8 +51,8 @@ Floats = NDArray[np.float64]
 
 _SEED = 20_201  # of tempered chains, so that a copy's evidence is always the same
 _STEPS = 64_000  # of tempered chains: over a whole grid, not around one posterior
-_FEWEST, _MOST = 3, 24  # points along each axis of a cell
-_WORK = 400_000_000  # numbers that Z at all points adds up
+_FEWEST, _MOST_KNOWN, _MOST = 3, 8, 48  # points along each axis of a cell; of them, with log Z
+_WORK = 100_000_000  # numbers that Z at all points adds up
 _POINTS = 4_000_000  # of all cells
 _CHUNK = 1 << 22
 _LIKELY = 8.0  # of a copy's likeliest cell, in logarithms
@@ -132,20 +134,24 @@ class CopiesLaw:
         """
         cells, terms = self._middles.shape
         rows = self._rows
-        affordable = min(_WORK / rows, _POINTS) / cells
-        size = int(np.clip(affordable ** (1 / terms), _FEWEST, _MOST))
-        nodes, weights = np.polynomial.legendre.leggauss(size)
+        known = _size(_WORK / rows / cells, terms, _MOST_KNOWN)
+        points = max(known, _size(_POINTS / cells, terms, _MOST))
+        (nodes, weights), (at, _) = map(np.polynomial.legendre.leggauss, (points, known))
+        between = np.polynomial.legendre.legvander(nodes, known - 1) @ np.linalg.inv(
+            np.polynomial.legendre.legvander(at, known - 1)
+        )
+        there = _product([w * at for w in self._half_widths])
+        log_z = np.empty((cells, len(there)))
+        at_once = max(1, _CHUNK // (rows * len(there)))
+        for i in range(0, cells, at_once):
+            log_z[i : i + at_once] = self._log_z(self._middles[i : i + at_once, None] + there)
         inside = _product([w * nodes for w in self._half_widths])
         log_weights = np.log(_product([weights / 2.0] * terms)).sum(axis=1)
-        log_z = np.empty((cells, len(inside)))
-        at_once = max(1, _CHUNK // (rows * len(inside)))
-        for i in range(0, cells, at_once):
-            log_z[i : i + at_once] = self._log_z(self._middles[i : i + at_once, None] + inside)
-        return inside, log_weights, log_z
+        return inside, log_weights, log_z @ reduce(np.kron, [between] * terms).T
 
     @cached_property
     def _rows(self) -> int:
-        """How many numbers Z at one point adds up."""
+        """Number of terms that Z at one point adds up."""
         if self._pairwise:
             return len(known_table(self._bound, [self.empty]).weight)
         return len(self._normalizer.count)
@@ -173,6 +179,11 @@ class CopiesLaw:
             "enough where these copies are likely: tempered chains can't cross the release's whole "
             "grid, whose model is degenerate in part; release with a narrower grid or another term",
         )
+
+
+def _size(points: float, terms: int, most: int) -> int:
+    """Number of points along an axis, where a cell affords so many."""
+    return int(np.clip(points ** (1 / terms), _FEWEST, most))
 
 
 def _product(axes: list[Any]) -> Floats:
