@@ -60,8 +60,8 @@ def reads_whole(whole: Any) -> Any:
 
 @kernel
 def room_for(whole: Any) -> Any:
-    """Make room for the laws that copies were chosen from, shape (laws,)."""
-    return np.empty(len(whole.choices.base))
+    """Make room for the laws that copies were chosen from, shape (laws + slopes,)."""
+    return np.empty(len(whole.choices.base) + len(whole.choices.slopes))
 
 
 @leaf

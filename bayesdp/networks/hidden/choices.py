@@ -27,26 +27,47 @@ def choices_of(copies: Sequence[SeenCopies], places: Sequence[NDArray[np.int64]]
         If the arrays don't fit each other, or a number in them isn't allowed.
     """
     width = max((len(place) for place in places), default=0)
-    laws = [len(seen.base) for seen in copies]
-    coordinate = np.zeros((len(copies), width), dtype=np.int64)
-    slope = np.zeros((sum(laws), width))
-    first = np.concatenate([[0], np.cumsum(laws)]).astype(np.int64)
+    first = np.cumsum([0, *(len(seen.base) for seen in copies)]).astype(np.int64)
+    coordinate, origin = np.zeros((2, len(copies), width))
+    begin = np.zeros((len(copies), width + 1), dtype=np.int64)
+    at = np.zeros((first[-1], width), dtype=np.int64)
+    bases, slopes, number = [np.empty(0)], [np.empty(0)], 0
     for c, (seen, place) in enumerate(zip(copies, places, strict=True)):
         _check(seen, len(place))
-        coordinate[c, : len(place)] = place
-        slope[first[c] : first[c + 1], : len(place)] = seen.slope
-    empty = np.empty(0)
+        own, laws = len(place), slice(first[c], first[c + 1])
+        coordinate[c, :own], origin[c, :own] = place, _origin(seen)
+        base = seen.base + seen.slope @ origin[c, :own]
+        bases.append(base - base.max())
+        for t in range(width):
+            along = seen.slope[:, t] if t < own else np.zeros(len(base))
+            axis, where = np.unique(along, return_inverse=True)
+            at[laws, t], begin[c, t] = number + where, number
+            slopes.append(axis)
+            number += len(axis)
+        begin[c, width] = number
     logs = [s.log_likelihood - s.log_likelihood.max(axis=1, keepdims=True) for s in copies]
-    log_likelihood = np.concatenate([empty, *(each.ravel() for each in logs)])
+    base = np.concatenate(bases)
+    log_likelihood = np.concatenate([np.empty(0), *(each.ravel() for each in logs)])
     return Choices(
         first=first,
-        coordinate=coordinate,
-        slope=slope,
-        base=np.concatenate([empty, *(seen.base for seen in copies)]),
+        coordinate=coordinate.astype(np.int64),
+        origin=origin,
+        begin=begin,
+        slopes=np.concatenate(slopes),
+        at=at,
+        base=base,
+        weight=np.exp(base),
         copies=np.array([len(each) for each in logs], dtype=np.int64),
         log_likelihood=log_likelihood,
         likelihood=np.exp(log_likelihood),
     )
+
+
+def _origin(seen: SeenCopies) -> NDArray[np.float64]:
+    """Statistics at which the laws' weights differ least, by least squares."""
+    away = seen.slope - seen.slope.mean(axis=0)
+    found: NDArray[np.float64] = np.linalg.lstsq(away, seen.base.mean() - seen.base)[0]
+    return found
 
 
 def _check(seen: SeenCopies, statistics: int) -> None:

@@ -175,9 +175,9 @@ class CopiesLaw:
         if self._pairwise or covers(self._normalizer, likely):
             return ()
         return (
-            "the normalising constant of the model that copies were drawn from isn't known well "
-            "enough where these copies are likely: tempered chains can't cross the release's whole "
-            "grid, whose model is degenerate in part; release with a narrower grid or another term",
+            "the constant of the model that copies were drawn from isn't known well enough where "
+            "these copies are likely: tempered chains can't cross the release's whole grid, whose "
+            "model is degenerate in part; release with a narrower grid or another term",
         )
 
 
