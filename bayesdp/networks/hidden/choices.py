@@ -66,7 +66,7 @@ def choices_of(copies: Sequence[SeenCopies], places: Sequence[NDArray[np.int64]]
 def _origin(seen: SeenCopies) -> NDArray[np.float64]:
     """Statistics at which the laws' weights differ least, by least squares."""
     away = seen.slope - seen.slope.mean(axis=0)
-    found: NDArray[np.float64] = np.linalg.lstsq(away, seen.base.mean() - seen.base)[0]
+    found: NDArray[np.float64] = np.linalg.lstsq(away, seen.base.mean() - seen.base, rcond=None)[0]
     return found
 
 
