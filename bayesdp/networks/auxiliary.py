@@ -27,7 +27,8 @@ UNRELIABLE = "this fit can't be relied on"
 TEMPERING = 16_000
 """Steps of the tempered chains, of all together, where none are given."""
 _MOST_POINTS = 20_000  # kinds of graphs that a move may add up
-_MOST_TERMS, _MOST_TEMPERED = 3, 5_000  # coefficients and dyads that tempering is tried on
+MOST_TERMS, MOST_TEMPERED = 3, 5_000
+"""Coefficients and dyads that tempering is tried on, at most."""
 _SHORTEST, _A_TIE = 1_000, 400
 """Proposals of an auxiliary graph, at the least, and for each tie at the most.
 
@@ -104,7 +105,7 @@ class Constant:
                 f"auxiliary is 'tempered', and the sample space has degrees up to {most} alone; "
                 "take a number of proposals, or None"
             )
-        few = terms <= _MOST_TERMS and nodes.dyads <= _MOST_TEMPERED and not bounded
+        few = terms <= MOST_TERMS and nodes.dyads <= MOST_TEMPERED and not bounded
         if given == "tempered" or (given is None and few):
             return cls(
                 "tempered", most, tempering=Tempering.of(formula, nodes, offset), steps=steps

@@ -151,8 +151,8 @@ def check_dyadwise(evidence: Evidence, nodes: Network) -> None:
     """Raise InvalidInput unless each dyad of these nodes was seen on its own, with finite odds."""
     if not evidence.dyadwise:
         raise InvalidInput(
-            "the evidence has noisy statistics or degrees, or a bound on degrees, which tie all "
-            "dyads to each other: there is no closed likelihood"
+            "the evidence has noisy statistics or degrees, copies from sanitised coefficients, or "
+            "a bound on degrees, which tie all dyads to each other: there is no closed likelihood"
         )
     if (evidence.n, evidence.directed) != (nodes.n, nodes.directed):
         raise InvalidInput(

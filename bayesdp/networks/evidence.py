@@ -3,17 +3,19 @@ r"""Evidence on a hidden graph, as a log-likelihood that a chain can follow.
     log L(x)  =  sum over ties d of x: offset_d
                + sum_k log h_k(seen_k - s_k(x))
                + sum_i log h(seen_i - degree_i(x))
-               + log L of what depends on the whole graph   + a constant
+               + log L of what depends on the whole graph
+               + sum_j log sum_k Pr[law k | s(x)] Pr[copy j | law k]   + a constant
 
 A dyad's offset is log Pr[seen | tie] - log Pr[seen | no tie] where each dyad was seen on its own;
 the statistics s_k and the degrees were seen with independent noise of law h. These parts are
-updated cheaply when one tie changes; the last is computed anew (`networks.hidden.whole`).
+updated cheaply when one tie changes. What depends on the whole graph is computed anew, and so are
+copies whose law was chosen by the statistics (`networks.hidden.whole`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -115,6 +117,36 @@ class SeenTriangles:
 
 
 @dataclass(frozen=True, eq=False)
+class SeenCopies:
+    """Evidence: copies, each drawn from one of several laws, which the graph's statistics chose.
+
+    Law k was chosen with probability proportional to exp(base_k + slope_k . s(x)), as by the
+    exponential mechanism. Which one it was isn't known.
+
+    Attributes
+    ----------
+    formula : str
+        Formula of the statistics s(x).
+    slope : ndarray of float, shape (laws, statistics)
+    base : ndarray of float, shape (laws,)
+    log_likelihood : ndarray of float, shape (copies, laws)
+        Log-likelihood of each copy under each law; whatever is common to a row doesn't matter.
+    """
+
+    formula: str
+    slope: NDArray[np.float64]
+    base: NDArray[np.float64]
+    log_likelihood: NDArray[np.float64]
+
+    def chosen_as(self, other: SeenCopies) -> bool:
+        """Test whether the laws were chosen among in the same way."""
+        return self.formula == other.formula and all(
+            mine is theirs or np.array_equal(mine, theirs)
+            for mine, theirs in ((self.slope, other.slope), (self.base, other.base))
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class Evidence:
     """All evidence on one hidden graph, whose parts are independent given the graph.
 
@@ -139,6 +171,9 @@ class Evidence:
     max_degree : int or None
         Largest degree, out-degree if directed: L is zero for other graphs. Where a model's
         constraint is "max_degree", its sample space has no other graphs.
+    copies : tuple of SeenCopies
+    problems : tuple of str
+        Reasons to doubt the evidence itself, in words.
     """
 
     nodes: Network
@@ -151,6 +186,8 @@ class Evidence:
     truncated: tuple[SeenTruncated, ...] = ()
     triangles: tuple[SeenTriangles, ...] = ()
     max_degree: int | None = None
+    copies: tuple[SeenCopies, ...] = ()
+    problems: tuple[str, ...] = ()
 
     @classmethod
     def of_statistics(
@@ -161,6 +198,14 @@ class Evidence:
         return cls(nodes, none, np.empty(0), statistics=seen, max_degree=max_degree)
 
     @classmethod
+    def of_copies(
+        cls, nodes: Network, *seen: SeenCopies, problems: tuple[str, ...] = ()
+    ) -> Evidence:
+        """Make evidence of copies alone."""
+        none = np.empty((0, 2), np.int64)
+        return cls(nodes, none, np.empty(0), copies=seen, problems=problems)
+
+    @classmethod
     def of_degrees(cls, nodes: Network, *seen: SeenDegrees) -> Evidence:
         """Make evidence of degrees alone."""
         return cls(nodes, np.empty((0, 2), np.int64), np.empty(0), degrees=seen)
@@ -168,8 +213,8 @@ class Evidence:
     @property
     def dyadwise(self) -> bool:
         """True if each dyad was seen on its own, without any joint evidence on several."""
-        joint = self.statistics or self.degrees or self.truncated or self.triangles
-        return not joint and self.max_degree is None
+        joint = (self.statistics, self.degrees, self.truncated, self.triangles, self.copies)
+        return not any(joint) and self.max_degree is None
 
     @property
     def n(self) -> int:
@@ -222,7 +267,23 @@ def together(parts: Sequence[Evidence]) -> Evidence:
         tuple(seen for part in parts for seen in part.truncated),
         tuple(seen for part in parts for seen in part.triangles),
         min((part.max_degree for part in parts if part.max_degree is not None), default=None),
+        _merged([seen for part in parts for seen in part.copies]),
+        tuple(dict.fromkeys(problem for part in parts for problem in part.problems)),
     )
+
+
+def _merged(copies: Sequence[SeenCopies]) -> tuple[SeenCopies, ...]:
+    """Join copies whose laws were chosen among in the same way."""
+    kinds: list[SeenCopies] = []
+    for seen in copies:
+        for k, kind in enumerate(kinds):
+            if seen.chosen_as(kind):
+                rows = np.vstack([kind.log_likelihood, seen.log_likelihood])
+                kinds[k] = replace(kind, log_likelihood=rows)
+                break
+        else:
+            kinds.append(seen)
+    return tuple(kinds)
 
 
 def offset_matrix(part: Evidence) -> NDArray[Any]:

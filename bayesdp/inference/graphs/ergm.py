@@ -5,7 +5,9 @@ r"""Exponential random graph models of a graph that was released with noise.
 Only z is seen. Where the terms make no dyad depend on another and the mechanism randomises each on
 its own, x sums out and NUTS samples the posterior of theta (`bayesdp.inference.graphs.ergm_dyads`).
 Elsewhere the sampler is a joint one of theta and the hidden graph (`bayesdp.networks.hidden`): Z
-cancels by the exchange algorithm, and the mechanism's law is part of each tie's log-odds.
+cancels by the exchange algorithm, and the mechanism's law is part of each tie's log-odds. Of graphs
+that were simulated at sanitised coefficients, these sum out
+(`bayesdp.mechanisms.graphs.dp_ergm.law`).
 """
 
 from __future__ import annotations
@@ -84,10 +86,12 @@ class ERGMModel(Model):
     -----
     The posterior variable is "theta" with the dimension "term"; the joint sampler adds
     "statistics", those of the hidden graph. Of classes of nodes, `edge_probabilities` has the
-    probability of a tie between each two. The model reads a graph, its degrees or its statistics;
-    several copies are used together. "auto" takes NUTS by "pymc" ("stan" does the same) where the
-    hidden graph sums out, and otherwise "exchange", the joint sampler, which is always possible.
-    The attrs have the constraint in force and, for the joint sampler, the "auxiliary" in use.
+    probability of a tie between each two. The model reads a graph, its degrees or its statistics,
+    and graphs from a sanitised model (`DPERGMSynthesizer`, by the corrected "sdd"), whose formula
+    need not be this one; several copies are used together. "auto" takes NUTS by "pymc" ("stan" does
+    the same) where the hidden graph sums out, and otherwise "exchange", the joint sampler, which is
+    always possible. The attrs have the constraint in force and, for the joint sampler, the
+    "auxiliary" in use.
 
     `fit` has two options, for the joint sampler. `auxiliary` (int, "exact", "tempered" or None) is
     the source of the model's normalizing constant: "exact" lists all graphs, of at most 22 dyads;

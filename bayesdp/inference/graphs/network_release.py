@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bayesdp.core.views import GraphView
+from bayesdp.core.views import GraphView, check_tractable
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.readers import read_view
 from bayesdp.networks.evidence import Evidence, together
@@ -19,6 +19,7 @@ def evidence_in(release: Release) -> Evidence:
         If the release has groups, or its mechanism doesn't randomise a graph by a known law.
     """
     mechanism = release.mechanism
+    check_tractable(mechanism, GraphView)
     view = read_view(mechanism, GraphView, "randomise a graph", "a model of graphs")
     return together([view.evidence(output) for output in release.outputs])
 

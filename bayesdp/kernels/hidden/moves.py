@@ -28,7 +28,7 @@ from bayesdp.kernels.graphs.markov import number_of_dyads
 from bayesdp.kernels.hidden.graph import cut, listed, roomier, tie
 from bayesdp.kernels.hidden.law import support
 from bayesdp.kernels.hidden.triangles import flip_triangles
-from bayesdp.kernels.hidden.whole import log_whole, reads_whole
+from bayesdp.kernels.hidden.whole import log_whole, reads_whole, room_for
 from bayesdp.kernels.randomness import below, uniform
 
 TO_LISTED, TO_TIES, TO_TIES_ALONE = 0.55, 0.3, 0.5
@@ -49,7 +49,7 @@ Measured as above at epsilon = 3, as effective numbers of gwesp a second at (-5.
 @leaf
 def _advance(
     graph: Any, place: Any, back: Any, model: Any, seen: Any, coef: Any, random: Any, change: Any,
-    statistics: Any, steps: Any,
+    room: Any, statistics: Any, steps: Any,
 ) -> Any:  # fmt: skip
     """Make steps and return their number; negated, if the graph must be grown now."""
     n, dyads = graph.n, number_of_dyads(graph)
@@ -58,7 +58,7 @@ def _advance(
     of_listed = to_listed / max(len(place), 1)
     of_any = (1.0 - to_listed - to_ties) / dyads
     of_any_at_empty = (1.0 - to_listed) / dyads
-    before = log_whole(seen.whole, graph) if reads_whole(seen.whole) else 0.0
+    before = log_whole(seen.whole, graph, statistics, room) if reads_whole(seen.whole) else 0.0
     for step in range(steps):
         ties = graph.sizes[0]
         part = uniform(random)
@@ -112,7 +112,7 @@ def _advance(
         else:
             must_grow = tie(graph, place, back, i, j, r)
         if reads_whole(seen.whole):
-            after = log_whole(seen.whole, graph)
+            after = log_whole(seen.whole, graph, statistics, room)
             if bar >= hastings * math.exp(gain + after):
                 _take_back(graph, place, back, present, i, j, r)
                 for t in range(len(change)):
@@ -159,11 +159,11 @@ def _run_single(
     hidden: Any, model: Any, seen: Any, coef: Any, random: Any, change: Any, statistics: Any,
     steps: Any,
 ) -> Any:  # fmt: skip
-    done = 0
+    done, room = 0, room_for(seen.whole)
     while done < steps:
         made = _advance(
-            hidden.graph, hidden.place, hidden.back, model, seen, coef, random, change, statistics,
-            steps - done,
+            hidden.graph, hidden.place, hidden.back, model, seen, coef, random, change, room,
+            statistics, steps - done,
         )  # fmt: skip
         done += abs(made)
         if made < 0:

@@ -1,4 +1,4 @@
-"""Kernels of evidence that reads the whole graph.
+"""Kernels of evidence that is computed anew for each graph.
 
 Derived in `bayesdp.networks.hidden.whole`.
 """
@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.kernels.bits import lowest_one
-from bayesdp.kernels.compiling import inlined, leaf
+from bayesdp.kernels.compiling import inlined, kernel, leaf
 from bayesdp.kernels.graphs.graph import count_common, has_tie
+from bayesdp.kernels.hidden.choices import Choices, log_choices
 
 
 class Whole(NamedTuple):
@@ -34,6 +35,8 @@ class Whole(NamedTuple):
         Each count's table in `reach`; counts with the same table are next to each other.
     reach : ndarray of float, shape (tables, n - 1, n - 1)
         reach(a, b), by a and b.
+    choices : Choices
+        Copies from laws that were chosen by the graph's statistics.
     """
 
     most: NDArray[np.int64]
@@ -46,18 +49,29 @@ class Whole(NamedTuple):
     furthest: NDArray[np.float64]
     table: NDArray[np.int64]
     reach: NDArray[np.float64]
+    choices: Choices
 
 
 @inlined
 def reads_whole(whole: Any) -> Any:
     """Return True if there is evidence on the whole graph."""
-    return len(whole.values) + len(whole.triangles) > 0
+    return len(whole.values) + len(whole.triangles) + len(whole.choices.copies) > 0
+
+
+@kernel
+def room_for(whole: Any) -> Any:
+    """Make room for the laws that copies were chosen from, shape (laws + slopes,)."""
+    return np.empty(len(whole.choices.base) + len(whole.choices.slopes))
 
 
 @leaf
-def log_whole(whole: Any, graph: Any) -> Any:
-    """Log-likelihood of the whole graph's evidence, never above zero. Uses the graph's scratch."""
-    total = 0.0
+def log_whole(whole: Any, graph: Any, statistics: Any, room: Any) -> Any:
+    """Log-likelihood of the whole graph's evidence, never above zero. Uses the graph's scratch.
+
+    `statistics`, shape (coordinates,), are those of this graph; `room`, made by `room_for`, is for
+    the kernel's own use.
+    """
+    total = log_choices(whole.choices, statistics, room)
     kept = graph.scratch
     for t in range(len(whole.values)):
         if t == 0 or whole.most[t] != whole.most[t - 1]:

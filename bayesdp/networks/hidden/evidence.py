@@ -37,12 +37,14 @@ def seen_of(evidence: Evidence, formula: str, nodes: Network) -> tuple[Seen, Bou
             f"nodes has n = {nodes.n}, directed = {nodes.directed}; they must be the same"
         )
     parts = evidence.statistics
-    bound, places = bind_together([formula, *(part.formula for part in parts)], nodes)
-    sizes = [len(place) for place in places[1:]]
+    formulas = *(part.formula for part in parts), *(part.formula for part in evidence.copies)
+    bound, (own, *places) = bind_together([formula, *formulas], nodes)
+    places, choosing = places[: len(parts)], places[len(parts) :]
+    sizes = [len(place) for place in places]
     rows = (2, nodes.n) if nodes.directed else (nodes.n,)
     listed = offset_from((evidence.ties, _offsets(evidence), evidence.constant), *_kind(nodes))
     pairs = np.column_stack([np.repeat(np.arange(nodes.n), np.diff(listed.start)), listed.node])
-    whole = whole_of(evidence)
+    whole = whole_of(evidence, choosing)
     closing = not nodes.directed and any(name.startswith(_OF_TRIANGLES) for name in bound.names)
     closing &= not reads_whole(whole)
     seen = Seen(
@@ -51,7 +53,7 @@ def seen_of(evidence: Evidence, formula: str, nodes: Network) -> tuple[Seen, Bou
         offset=listed.value,
         constant=listed.constant,
         matrix=offset_from(evidence.matrix, *_kind(nodes)).matrix,
-        coordinate=_joined(places[1:], np.int64),
+        coordinate=_joined(places, np.int64),
         values=_joined(
             [_numbers("values", p.values, (k,)) for p, k in zip(parts, sizes, strict=True)]
         ),
@@ -68,7 +70,7 @@ def seen_of(evidence: Evidence, formula: str, nodes: Network) -> tuple[Seen, Bou
         triangles=triangles_among(pairs if closing else pairs[:0], listed.start),
         whole=whole,
     )  # fmt: skip
-    return seen, bound, len(places[0])
+    return seen, bound, len(own)
 
 
 def _kind(nodes: Network) -> tuple[int, bool]:

@@ -179,7 +179,7 @@ def sample_hidden(
         problems = problems_of_auxiliary(
             formula, drawn[0][1][-1], None, kept.draws, constant, hidden_ties, own
         )
-    problems = [*_collapses(kept.density[..., 0]), *problems]
+    problems = [*evidence.problems, *_collapses(kept.density[..., 0]), *problems]
     if problems:
         warn_about(f"{UNRELIABLE}: {'; '.join(problems)}", "network-fit", stacklevel=2)
     return HiddenDraws(

@@ -1,6 +1,8 @@
-r"""Evidence that depends on the whole hidden graph: its law is computed anew for each graph.
+r"""Evidence on the hidden graph whose law is computed anew for each graph.
 
-Two statistics are not sums of the changes by single ties. Where ties are cut to a largest degree D
+Copies of a choice of laws depend on the graph through a few statistics, but not by a sum of terms
+that a tie changes one by one; their law and its cost are in `bayesdp.kernels.hidden.choices`. Two
+statistics are not sums of the changes by single ties. Where ties are cut to a largest degree D
 in the order of the nodes, one tie may change which ties are kept all along a path; and the largest
 change of the number of triangles by one tie, to which the noise of a count of them is scaled, is a
 maximum over all pairs. With kept degrees k_i, statistics t and triangles T,
@@ -19,6 +21,7 @@ there are pairs of nodes for the second.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +29,19 @@ from numpy.typing import NDArray
 from bayesdp.errors import InvalidInput
 from bayesdp.kernels.hidden.whole import Whole
 from bayesdp.networks.evidence import Evidence
+from bayesdp.networks.hidden.choices import choices_of
 
 _MOST_NODES = 2_000  # a table has the square of it
 
 
-def whole_of(evidence: Evidence) -> Whole:
-    """Convert the evidence that depends on the whole graph for kernels.
+def whole_of(evidence: Evidence, places: Sequence[NDArray[np.int64]]) -> Whole:
+    """Convert the evidence that is computed anew for each graph for kernels.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    places : sequence of ndarray of int64
+        Numbers of the statistics of each of `evidence.copies` among the bound ones.
 
     Raises
     ------
@@ -68,6 +78,7 @@ def whole_of(evidence: Evidence) -> Whole:
         furthest=np.array([float(part.furthest) for part in counted]),
         table=np.array([betas.index(part.beta) for part in counted], dtype=np.int64),
         reach=np.array([_reach(n, beta) for beta in betas]).reshape(len(betas), n - 1, n - 1),
+        choices=choices_of(evidence.copies, places),
     )
 
 

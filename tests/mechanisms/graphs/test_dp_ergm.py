@@ -306,8 +306,9 @@ def test_wrong_networks_and_relations_are_refused():
         wide.check_statistic(Network(5))
     with pytest.raises(bdp.errors.InvalidInput, match="dyads"):
         dataclasses.replace(mechanism, nodes=20_000).check_statistic(Network(20_000))
-    for attempt in (mechanism.evidence, lambda z: mechanism.logp(z, z)):
+    perturbed = dataclasses.replace(mechanism, method="sphc")
+    for attempt in (perturbed.evidence, lambda z: mechanism.logp(z, z)):
         with pytest.raises(bdp.errors.InvalidInput, match=r"bdp\.combine"):
             attempt(Network(5))
     with pytest.raises(bdp.errors.InvalidInput, match="power is defined for"):
-        _ = dataclasses.replace(mechanism, method="sphc").power
+        _ = perturbed.power

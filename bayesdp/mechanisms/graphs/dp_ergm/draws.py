@@ -21,6 +21,7 @@ from bayesdp.networks.simulation import default_steps, simulate
 from bayesdp.warned import warn_about
 
 Floats = NDArray[np.float64]
+_PUBLIC_SEED = 20_200  # nothing confidential is drawn with it
 _FORGETFUL = 10  # times what a simulation takes by default: it costs no privacy
 
 
@@ -42,8 +43,12 @@ def edge_sensitivities(formula: str, empty: Network) -> tuple[float, ...]:
 def log_weights(
     formula: str, empty: Network, axes: list[Floats], prior: Any, burn_in: int | None
 ) -> Floats:
-    """Log prior on a grid less the model's log normalising constant, simulated without ties."""
-    constants = log_constants(empty, formula, axes, burn_in=burn_in, seed=_seed())
+    """Log prior on a grid less the model's log normalising constant, simulated without ties.
+
+    A public function of public arguments, simulation included: whoever reads a copy needs the very
+    numbers that its cell was drawn by (`dp_ergm.law`).
+    """
+    constants = log_constants(empty, formula, axes, burn_in=burn_in, seed=_PUBLIC_SEED)
     return _log_prior(prior, axes) - constants
 
 

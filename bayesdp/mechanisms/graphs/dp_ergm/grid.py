@@ -8,9 +8,9 @@ public. With cell i_t of coefficient t and w_t = scale_t reach / bins, a cell's 
 The cells' law
 --------------
 log Pr[theta | x] = log prior(theta) + theta . s(x) - log Z(theta) + a constant, for a graph x.
-Z doesn't depend on x: whatever stands for it, exact or simulated, is a public function of theta,
-so its error costs accuracy and no privacy. Nor does c . s(x), c the centre, depend on theta: it is
-common to all cells and cancels. What is left of x is
+Z doesn't depend on x: whatever stands for it, exact or simulated with a public seed, is a public
+function of theta, so its error costs accuracy and no privacy. Nor does c . s(x), c the centre,
+depend on theta: it is common to all cells and cancels. What is left of x is
 
     u(theta, x) = R(theta) + sum_t (2 i_t + 1 - bins) T_t(x),
     T_t(x) = w_t s_t(x),        R = log prior - log Z.

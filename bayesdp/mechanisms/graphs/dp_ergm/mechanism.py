@@ -12,7 +12,8 @@ Eugenio, Jin and Bowen 2020; Liu, modips, section 3.3). The ties enter only thro
 
 Copies are independent, each at the whole epsilon. One noisy histogram could serve them all, at the
 cost of one; but then the combining rules, which learn of the noise from how copies differ, would
-miss it.
+miss it. Given the graph they are independent, and `bayesdp.mechanisms.graphs.dp_ergm.law` has the
+law of one, by which `bdp.models.ERGMModel` reads those of the corrected SDD.
 
 Neighbours: EDGE, two graphs on the same public nodes differ in one dyad's tie; NODE, in any of the
 dyads of one node. Node neighbours are at most n - 1 steps of one tie apart, 2 (n - 1) if directed,
@@ -30,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag
+from bayesdp.core.views import GraphView, IntractableView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.draws.integer_noise import LARGEST_SCALE
@@ -56,6 +58,7 @@ from bayesdp.privacy.profile import Profile, pure_profile
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.graphs.dp_ergm.grid import CoefficientGrid
+    from bayesdp.networks.evidence import Evidence
     from bayesdp.networks.formula import BoundFormula
 
 _MOST_DYADS = 50_000_000
@@ -369,19 +372,53 @@ class DPERGMMechanism(Mechanism):
 
     def logp(self, output: Any, statistic: Any) -> NoReturn:
         """Raise InvalidInput: the law is an integral over coefficients of an intractable law."""
-        raise InvalidInput(_INTRACTABLE)
+        raise InvalidInput(_NO_LOGP)
 
-    def evidence(self, output: Any) -> NoReturn:
-        """Raise InvalidInput: the law is intractable, so no Markov chain can target it."""
-        raise InvalidInput(_INTRACTABLE)
+    @property
+    def views(self) -> tuple[View, ...]:
+        """View of the law given the hidden graph, or why there is none."""
+        why = self._no_law()
+        return (IntractableView(GraphView, why),) if why else (GraphView(self.evidence),)
+
+    def _no_law(self) -> str | None:
+        """Say why the law given the graph isn't known; None where it is."""
+        if self.calibration == "published":
+            why = "the grid of the published calibration depends on the confidential graph"
+        elif self.method == "sphc":
+            why = "the law of a cell from a perturbed histogram is a sum over all histograms"
+        else:
+            from bayesdp.mechanisms.graphs.dp_ergm.law import unknown_constant
+
+            dyads = self.nodes * (self.nodes - 1) // (1 if self.directed else 2)
+            unknown = unknown_constant(self.formula, len(self.sensitivities), dyads)
+            if unknown is None:
+                return None
+            why = unknown
+        return f"{why}; {_COMBINE}"
+
+    def evidence(self, output: Any) -> Evidence:
+        """Evidence of a copy about the hidden graph: which statistics make its coefficients likely.
+
+        Raises
+        ------
+        InvalidInput
+            If the law is intractable: for any but the corrected SDD, and where the model's constant
+            isn't known (`dp_ergm.law`).
+        """
+        if why := self._no_law():
+            raise InvalidInput(why)
+        from bayesdp.mechanisms.graphs.dp_ergm.law import law_on
+
+        copy = check_on_nodes("the output", output, self.nodes, self.directed)
+        return law_on(self, copy.with_edges(())).evidence(copy)
 
     def pairs(self) -> NoReturn:
-        """Raise InvalidInput: without a tractable law, an audit has nothing to compare."""
-        raise InvalidInput(_INTRACTABLE)
+        """Raise InvalidInput: without a law of outputs, an audit has nothing to compare."""
+        raise InvalidInput(_NO_LOGP)
 
     @property
     def tractable(self) -> bool:
-        """False: the law is an integral over coefficients of an intractable law."""
+        """False: the law of an output has a constant that is an integral, and isn't offered."""
         return False
 
     @property
@@ -390,7 +427,11 @@ class DPERGMMechanism(Mechanism):
         return Graphs(self.nodes, self.directed, self.attributes, strict=False)
 
 
-_INTRACTABLE = (
-    "the law of networks from sanitised coefficients is intractable; analyse each copy as data and "
-    "combine the results with bdp.combine, whose caveats then hold"
+_COMBINE = (
+    "analyse each copy as data and combine the results with bdp.combine, whose caveats then hold"
+)
+_NO_LOGP = (
+    "the law of networks from sanitised coefficients is an integral, intractable in general; "
+    "bdp.models.ERGMModel reads those of method='sdd', calibration='corrected'; of others, "
+    f"{_COMBINE}"
 )
