@@ -136,6 +136,26 @@ def normalizer_about(
     return tempering.normalizer(_cloud(draws, generator), steps, generator)
 
 
+def normalizer_over(
+    formula: str, nodes: Network, theta: Floats, steps: int, seed: int
+) -> Normalizer:
+    """Compute the normalising constant around coefficients, the same for the same seed.
+
+    Parameters
+    ----------
+    formula : str
+    nodes : Network
+    theta : ndarray of float, shape (points, terms)
+    steps : int
+        Steps of all tempered chains together, where graphs can't be listed.
+    seed : int
+    """
+    if nodes.dyads <= MOST_DYADS:
+        return listed(formula, nodes)
+    generator = np.random.default_rng(seed)
+    return normalizer_about(Tempering.of(formula, nodes), theta, steps, generator)
+
+
 def _cloud(draws: Floats, generator: np.random.Generator) -> Floats:
     """Make a cloud: half are draws, half are draws plus differences of others, times three.
 

@@ -80,7 +80,7 @@ class BernoulliGrid:
             {Neighbours.REPLACE_ONE: ((unit,),)},
         )
 
-    def records(self, vector: NDArray[Any]) -> Any:
+    def number_of_records(self, vector: NDArray[Any]) -> Any:
         """Ones and zeros together."""
         return vector.sum()
 

@@ -79,7 +79,7 @@ class CategoricalGrid:
         ratios = tuple((cell[0] - cell[2], cell[1] - cell[2], none) for cell in each)
         return GridModel(corners, public, ratios, (none,) * 3, replaced)
 
-    def records(self, vector: NDArray[Any]) -> Any:
+    def number_of_records(self, vector: NDArray[Any]) -> Any:
         """All categories together."""
         return vector.sum()
 

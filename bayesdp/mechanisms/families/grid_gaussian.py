@@ -94,7 +94,7 @@ class GaussianGrid:
             {Neighbours.REPLACE_ONE: ((h,),)},
         )
 
-    def records(self, vector: NDArray[Any]) -> Any:
+    def number_of_records(self, vector: NDArray[Any]) -> Any:
         """The first of the statistic's numbers, where n is confidential."""
         return vector[0]
 

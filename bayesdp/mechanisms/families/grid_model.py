@@ -152,7 +152,7 @@ class OnGrid(Protocol):
     def model(self, grid: tuple[float, float], bins: int, n: int | None) -> GridModel:
         """Make the cells with the log posterior on them; InvalidInput if they are too narrow."""
 
-    def records(self, vector: NDArray[Any]) -> Any:
+    def number_of_records(self, vector: NDArray[Any]) -> Any:
         """Number of records of a statistic, where it is confidential."""
 
     def parameters(self, edges: Floats, cells: Integers) -> Floats:

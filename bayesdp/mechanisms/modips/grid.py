@@ -321,7 +321,7 @@ class ModipsGridMechanism(Mechanism):
         vector = self.family.vector(statistic, self.n)
         check_one_statistic(vector.shape, (len(self.model.origin),))
         if self.n is None:
-            check_few(self.on_grid.records(vector))
+            check_few(self.on_grid.number_of_records(vector))
         return statistic
 
     def draw(self, statistic: Any, copies: int) -> NDArray[Any]:

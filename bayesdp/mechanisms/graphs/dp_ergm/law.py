@@ -37,14 +37,13 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.mechanisms.graphs.dp_ergm.grid import CoefficientGrid
-from bayesdp.networks.auxiliary import MOST_TEMPERED, MOST_TERMS, covers, normalizer_about
+from bayesdp.networks.auxiliary import MOST_TEMPERED, MOST_TERMS, covers, normalizer_over
 from bayesdp.networks.dyad_table import is_pairwise, known_table
 from bayesdp.networks.evidence import Evidence, SeenCopies
 from bayesdp.networks.formula import BoundFormula, bind, parse
-from bayesdp.networks.listing import MOST_DYADS, listed
+from bayesdp.networks.listing import MOST_DYADS
 from bayesdp.networks.network import Network
 from bayesdp.networks.normalizer import Normalizer
-from bayesdp.networks.tempering import Tempering
 from bayesdp.networks.terms import TERMS
 
 Floats = NDArray[np.float64]
@@ -120,11 +119,7 @@ class CopiesLaw:
 
     @cached_property
     def _normalizer(self) -> Normalizer:
-        if self.empty.dyads <= MOST_DYADS:
-            return listed(self.formula, self.empty)
-        generator = np.random.default_rng(_SEED)
-        tempering = Tempering.of(self.formula, self.empty)
-        return normalizer_about(tempering, self._middles, _STEPS, generator)
+        return normalizer_over(self.formula, self.empty, self._middles, _STEPS, _SEED)
 
     @cached_property
     def _rule(self) -> tuple[Floats, Floats, Floats]:
