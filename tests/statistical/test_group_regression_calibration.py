@@ -61,8 +61,13 @@ def places_of(idata, truth: dict[str, float]) -> dict[str, float]:
         ("beta", 50, 6.0, 2, True, 30, 600),
         ("logit_normal", 50, 4.0, 1, False, 30, 400),
         *[
-            pytest.param("beta", *each, marks=pytest.mark.calibrate)
-            for each in [(50, 6.0, 2, True, 200, 600), (500, 4.0, 1, True, 200, 700)]
+            pytest.param(*each, marks=pytest.mark.calibrate)
+            for each in [
+                ("beta", 50, 6.0, 2, True, 200, 600),
+                ("beta", 500, 4.0, 1, True, 200, 700),
+                ("logit_normal", 50, 4.0, 1, False, 200, 400),
+                ("logit_normal", 500, 4.0, 1, True, 200, 700),
+            ]
         ],
     ],
 )

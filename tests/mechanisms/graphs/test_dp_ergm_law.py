@@ -108,7 +108,7 @@ def test_tempered_constants_are_near_the_listed(monkeypatch, formula):
     copies = [Network(6, [[0, 1], [1, 2], [0, 2], [3, 4]]), Network(6, [[0, 1], [2, 3]])]
     grid = mechanism.public_grid(Network(6))
     exact = [CopiesLaw(formula, Network(6), grid, 1.0).log_likelihood(copy) for copy in copies]
-    monkeypatch.setattr("bayesdp.mechanisms.graphs.dp_ergm.law.MOST_DYADS", 0)
+    monkeypatch.setattr("bayesdp.networks.auxiliary.MOST_DYADS", 0)
     law = CopiesLaw(formula, Network(6), grid, 1.0)
     for copy, expected in zip(copies, exact, strict=True):
         found = law.log_likelihood(copy)
