@@ -1,4 +1,4 @@
-"""Layout of tables of some columns' cells, one after another, as kernels find a record's cell."""
+"""Layout of tables of some columns' cells, for kernels."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.kernels.table.cells import Laid
+
 Integers = NDArray[np.int64]
 
 
-def laid_out(
-    columns: Sequence[Sequence[int]], shapes: Sequence[Sequence[int]], count: int
-) -> dict[str, Any]:
+def laid_out(columns: Sequence[Sequence[int]], shapes: Sequence[Sequence[int]], count: int) -> Laid:
     """Lay out tables, whose last column moves fastest.
 
     Parameters
@@ -23,13 +23,6 @@ def laid_out(
         Of each table, the places of its columns and their numbers of cells.
     count : int
         Number of columns that there are.
-
-    Returns
-    -------
-    dict
-        "offsets" and "widths", a table's first cell and its number of columns; "columns" and
-        "strides", shape (tables, most columns); "met", "meeting" and "leaps": the tables that have
-        column j are meeting[met[j]:met[j + 1]], and the column's stride in each.
     """
     width = max(map(len, columns), default=1)
     strides = [[math.prod(shape[t + 1 :]) for t in range(len(shape))] for shape in shapes]
@@ -37,15 +30,15 @@ def laid_out(
         [(k, strides[k][list(own).index(j)]) for k, own in enumerate(columns) if j in own]
         for j in range(count)
     ]
-    return {
-        "offsets": ends_of([math.prod(shape) for shape in shapes])[:-1],
-        "widths": _whole([len(own) for own in columns]),
-        "columns": _rows(columns, width),
-        "strides": _rows(strides, width),
-        "met": ends_of([len(own) for own in meeting]),
-        "meeting": _whole([k for own in meeting for k, _ in own]),
-        "leaps": _whole([stride for own in meeting for _, stride in own]),
-    }
+    return Laid(
+        offsets=ends_of([math.prod(shape) for shape in shapes])[:-1],
+        widths=_whole([len(own) for own in columns]),
+        columns=_rows(columns, width),
+        strides=_rows(strides, width),
+        met=ends_of([len(own) for own in meeting]),
+        meeting=_whole([k for own in meeting for k, _ in own]),
+        leaps=_whole([stride for own in meeting for _, stride in own]),
+    )
 
 
 def ends_of(sizes: Any) -> Integers:

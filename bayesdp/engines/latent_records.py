@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from bayesdp.core.table_choice import Chosen
+from bayesdp.engines.cell_layout import ends_of
 from bayesdp.engines.latent_classes import Mode, Noisy, fitted_mode
 from bayesdp.engines.raked_tables import Raked, Raking, raked, raking_of
 from bayesdp.engines.table_choices import (
@@ -259,7 +260,7 @@ def variables_of(
         "share", shape (chains, tables, all columns' levels), 0 where a table has no records; if
         `sized`, "n", shape (chains, tables).
     """
-    ends = _ends(levels)
+    ends = ends_of(levels)
     counts = np.empty((*records.shape[:2], int(ends[-1])))
     for place in np.ndindex(records.shape[:2]):
         for j, column in enumerate(records[place].T):
@@ -313,7 +314,7 @@ def _chain(
     most, moves = _largest_batch(problem, layout), 0
     if problem.n is None:
         moves = max(10, round(problem.size()) // 5)
-    ends = _ends([one.counts.size for one in problem.noisy])
+    ends = ends_of([one.counts.size for one in problem.noisy])
     places, cells = _whole_copies(problem, layout), watched(problem)
     tables, told, weights = [], [], []
     unseen = unseen_counts(problem, layout)
@@ -407,8 +408,8 @@ def layout_of(problem: Problem) -> Layout:
         for j in range(len(problem.levels))
     ]
     keys = [(one.marginal, one.columns) for one in copies]
-    starts = _ends(problem.levels)
-    owned = _ends([len(own) for own in by_column])
+    starts = ends_of(problem.levels)
+    owned = ends_of([len(own) for own in by_column])
     alone = [
         [c for c in own if len(c.columns) == 1 and j in problem.pool]
         for j, own in enumerate(by_column)
@@ -431,7 +432,7 @@ def layout_of(problem: Problem) -> Layout:
         strides=_whole([(*one.strides, *[0] * (width - len(one.strides))) for one in copies]),
         rates=np.array([problem.noisy[one.marginal].rate for one in copies]),
         gaussian=np.array([problem.noisy[one.marginal].gaussian for one in copies]),
-        touched=_ends([len(each) for each in touching]),
+        touched=ends_of([len(each) for each in touching]),
         touching=_whole([r for each in touching for r, _ in each]),
         leaps=_whole([stride for each in touching for _, stride in each]),
         wholes=_whole([keys.index((m, one.columns)) for m, one in enumerate(problem.noisy)]),
@@ -448,11 +449,6 @@ def _whole(numbers: Any) -> Integers:
     return np.array(numbers, dtype=np.int64)
 
 
-def _ends(sizes: Sequence[int]) -> Integers:
-    """Where parts of these sizes begin, and the last ends."""
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-
 def rules_of(rules: Sequence[dict[int, NDArray[np.bool_]]], starts: Integers) -> Rules:
     """Lay out which levels exclude a record, by each column's first place among all levels."""
     d = starts.size - 1
@@ -464,7 +460,7 @@ def rules_of(rules: Sequence[dict[int, NDArray[np.bool_]]], starts: Integers) ->
             barred[q, starts[j] : starts[j + 1]] = mask
     ruling = [[q for q, rule in enumerate(rules) if j in rule] for j in range(d)]
     return Rules(
-        ruled=_ends([len(each) for each in ruling]),
+        ruled=ends_of([len(each) for each in ruling]),
         ruling=_whole([q for each in ruling for q in each]),
         named=_whole(named),
         barred=barred,

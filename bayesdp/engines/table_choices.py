@@ -64,7 +64,7 @@ def offers_of(chosen: Sequence[Chosen], columns: int, gaps: Floats) -> Offers:
     rates = [one.rate for one in chosen for _ in one.offered]
     picked = [k in one.order for one in chosen for k in range(len(one.offered))]
     return Offers(
-        **laid_out([one.columns for one in each], shapes, columns),
+        laid=laid_out([one.columns for one in each], shapes, columns),
         rates=np.array(rates, dtype=np.float64),
         slopes=np.array(rates, dtype=np.float64) * np.array(picked, dtype=np.float64),
         gaps=gaps,

@@ -59,7 +59,7 @@ def unseen_of(
         return np.repeat(np.asarray(values, dtype=np.float64), cells)
 
     return Unseen(
-        **laid_out([one.columns for one in each], [one.counts.shape for one in each], columns),
+        laid=laid_out([one.columns for one in each], [one.counts.shape for one in each], columns),
         released=np.array([m not in own for m, _ in placed], dtype=bool),
         most=max(2, min(int(_BATCH * spread), n)) if own else 0,
         places=np.concatenate([np.empty((0, width), dtype=np.int64), *places]),

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.kernels.compiling import inlined, leaf
+from bayesdp.kernels.table.cells import Laid, cell_of
 
-Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
@@ -33,13 +33,8 @@ class Offers(NamedTuple):
 
     Attributes
     ----------
-    offsets, widths : shape (C,)
-        A candidate's first cell, and its number of columns.
-    columns, strides : shape (C, most columns)
-    met : shape (d + 1,)
-        Candidates that have column j are meeting[met[j]:met[j + 1]].
-    meeting, leaps : shape (places,)
-        These candidates, and the column's stride in each.
+    laid : Laid
+        Layout of their cells.
     rates, slopes : shape (C,)
         r, and m r.
     gaps : shape (all cells,)
@@ -48,28 +43,13 @@ class Offers(NamedTuple):
         u - v, exp(r (u - v)) and M; as the gaps, they are overwritten.
     """
 
-    offsets: Integers
-    widths: Integers
-    columns: Integers
-    strides: Integers
-    met: Integers
-    meeting: Integers
-    leaps: Integers
+    laid: Laid
     rates: Floats
     slopes: Floats
     gaps: Floats
     gone: Floats
     powers: Floats
     masses: Floats
-
-
-@inlined
-def cell_of(laid: Any, pooled: Any, c: Any, i: int) -> Any:
-    """Find record i's cell of a table, as `bayesdp.engines.cell_layout` lays tables out."""
-    place = laid.offsets[c]
-    for t in range(laid.widths[c]):
-        place += laid.strides[c, t] * pooled[i, laid.columns[c, t]]
-    return place
 
 
 @inlined
@@ -98,10 +78,10 @@ def weigh_level(offers: Any, pooled: Any, i: int, j: int, pool: Any) -> float:
     change, moved = 0.0, pool - np.int64(pooled[i, j])
     if moved == 0:
         return change
-    for q in range(offers.met[j], offers.met[j + 1]):
-        c = offers.meeting[q]
-        place = cell_of(offers, pooled, c, i)
-        other = place + offers.leaps[q] * moved
+    for q in range(offers.laid.met[j], offers.laid.met[j + 1]):
+        c = offers.laid.meeting[q]
+        place = cell_of(offers.laid, pooled, c, i)
+        other = place + offers.laid.leaps[q] * moved
         change += _term(offers, c, _step(offers, place, -1.0) + _step(offers, other, 1.0))
     return change
 
@@ -112,10 +92,10 @@ def shift_level(offers: Any, pooled: Any, i: int, j: int, pool: Any) -> None:
     moved = pool - np.int64(pooled[i, j])
     if moved == 0:
         return
-    for q in range(offers.met[j], offers.met[j + 1]):
-        c = offers.meeting[q]
-        place = cell_of(offers, pooled, c, i)
-        other = place + offers.leaps[q] * moved
+    for q in range(offers.laid.met[j], offers.laid.met[j + 1]):
+        c = offers.laid.meeting[q]
+        place = cell_of(offers.laid, pooled, c, i)
+        other = place + offers.laid.leaps[q] * moved
         _score(offers, c, _step(offers, place, -1.0) + _step(offers, other, 1.0))
         offers.gaps[place] -= 1.0
         offers.gaps[other] += 1.0
@@ -125,15 +105,15 @@ def shift_level(offers: Any, pooled: Any, i: int, j: int, pool: Any) -> None:
 def weigh_record(offers: Any, pooled: Any, i: int, sign: float) -> float:
     """Return what one more record like i does to the choices' log law, or i fewer."""
     change = 0.0
-    for c in range(offers.offsets.size):
-        change += _term(offers, c, _step(offers, cell_of(offers, pooled, c, i), sign))
+    for c in range(offers.laid.offsets.size):
+        change += _term(offers, c, _step(offers, cell_of(offers.laid, pooled, c, i), sign))
     return change
 
 
 @leaf
 def shift_record(offers: Any, pooled: Any, i: int, sign: float) -> None:
     """Count record i into all candidates, or out of them."""
-    for c in range(offers.offsets.size):
-        place = cell_of(offers, pooled, c, i)
+    for c in range(offers.laid.offsets.size):
+        place = cell_of(offers.laid, pooled, c, i)
         _score(offers, c, _step(offers, place, sign))
         offers.gaps[place] += sign

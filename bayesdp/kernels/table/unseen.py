@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.kernels.compiling import inlined, kernel
-from bayesdp.kernels.table.choices import cell_of
+from bayesdp.kernels.table.cells import Laid, cell_of
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -42,13 +42,8 @@ class Unseen(NamedTuple):
 
     Attributes
     ----------
-    offsets, widths : shape (U,)
-        A marginal's first cell, and its number of columns.
-    columns, strides : shape (U, most columns)
-    met : shape (d + 1,)
-        Marginals that have column j are meeting[met[j]:met[j + 1]].
-    meeting, leaps : shape (places,)
-        These marginals, and the column's stride in each.
+    laid : Laid
+        Layout of the marginals' cells.
     released : shape (all copies of counts,)
         Whether a copy in `Layout` is of a marginal whose noisy counts were released.
     most : int
@@ -70,13 +65,7 @@ class Unseen(NamedTuple):
         S.
     """
 
-    offsets: Integers
-    widths: Integers
-    columns: Integers
-    strides: Integers
-    met: Integers
-    meeting: Integers
-    leaps: Integers
+    laid: Laid
     released: NDArray[np.bool_]
     most: int
     places: Integers
@@ -121,12 +110,12 @@ def carry(state: Any, unseen: Any, i: int, j: int, new: Any) -> float:
 
     Noise is then as it was. Returns what that does to the log law of the copies.
     """
-    change, moved = 0.0, new - np.int64(state.records[i, j])
-    for q in range(unseen.met[j], unseen.met[j + 1]):
-        c = cell_of(unseen, state.pooled, unseen.meeting[q], i)
-        to = c + unseen.leaps[q] * moved
+    laid, change, moved = unseen.laid, 0.0, new - np.int64(state.records[i, j])
+    for q in range(laid.met[j], laid.met[j + 1]):
+        c = cell_of(laid, state.pooled, laid.meeting[q], i)
+        to = c + laid.leaps[q] * moved
         change += _step(unseen, c, -1.0) + _step(unseen, to, 1.0)
-        for t in range(unseen.widths[unseen.meeting[q]]):
+        for t in range(laid.widths[laid.meeting[q]]):
             state.left[unseen.places[c, t]] -= 1.0
             state.left[unseen.places[to, t]] += 1.0
     return change

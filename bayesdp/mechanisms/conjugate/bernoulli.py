@@ -172,15 +172,6 @@ def synthetic_map(release: ConjugateMechanism) -> Profile:
     )
 
 
-METHODS = {
-    "parameter_map": parameter_map,
-    "parameter_draw": parameter_draw,
-    "synthetic_map": synthetic_map,
-    "synthetic_one": synthetic_one,
-    "synthetic_many": synthetic_many,
-}
-
-
 def _mode_weights(release: ConjugateMechanism) -> tuple[Floats, Floats, float]:
     """The mode and 1 - mode for x = 0..n, each times a common total; and that total."""
     (a, b), n = release.prior, release.n

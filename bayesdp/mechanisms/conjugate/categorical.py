@@ -151,15 +151,6 @@ def synthetic_map(release: ConjugateMechanism) -> Profile:
     return _multinomial(release, [p - 1 for p in release.prior])
 
 
-METHODS = {
-    "parameter_map": parameter_map,
-    "parameter_draw": parameter_draw,
-    "synthetic_map": synthetic_map,
-    "synthetic_one": synthetic_one,
-    "synthetic_many": synthetic_many,
-}
-
-
 def _multinomial(release: ConjugateMechanism, weights: list[float]) -> Profile:
     n, size, least = release.n, release.synthetic_size, min(weights)
 

@@ -99,12 +99,12 @@ def map_sensitivity(release: ConjugateMechanism) -> float:
     (A - 1) (1 / b - 1 / (b + R)).
     """
     (_, b), R = release.prior, float(release.R or 0)
-    return (_posterior_shape(release) - 1) / b * (R / (b + R)) * _SAFE
+    return (posterior_shape(release) - 1) / b * (R / (b + R)) * _SAFE
 
 
 def largest_mode(release: ConjugateMechanism) -> float:
     """Largest posterior mode, where all records are 0."""
-    return (_posterior_shape(release) - 1) / release.prior[1]
+    return (posterior_shape(release) - 1) / release.prior[1]
 
 
 def mode_bounds(release: ConjugateMechanism) -> tuple[float, float]:
@@ -116,7 +116,7 @@ def mode_bounds(release: ConjugateMechanism) -> tuple[float, float]:
 def together(release: ConjugateMechanism, copies: int) -> Profile | None:
     """The profile of several copies, where it is another than that of as many more records."""
     if release.method == "parameter_draw":
-        return gamma_profile(_posterior_shape(release) * copies, _change(release))
+        return gamma_profile(posterior_shape(release) * copies, _change(release))
     if release.method == "synthetic_one":
         return repeated_profile(*_of_one_draw(release), copies)
     return None
@@ -129,7 +129,7 @@ def parameter_map(release: ConjugateMechanism) -> Profile:
 
 def parameter_draw(release: ConjugateMechanism) -> Profile:
     """Profile of one posterior draw of the rate."""
-    return gamma_profile(_posterior_shape(release), _change(release))
+    return gamma_profile(posterior_shape(release), _change(release))
 
 
 def synthetic_map(release: ConjugateMechanism) -> Profile:
@@ -144,29 +144,21 @@ def synthetic_one(release: ConjugateMechanism) -> Profile:
 
 def synthetic_many(release: ConjugateMechanism) -> Profile:
     """Profile of `size` records, each from its own posterior draw."""
-    of_one = _shape(release), _posterior_shape(release), _change(release)
+    of_one = _shape(release), posterior_shape(release), _change(release)
     return repeated_profile(*of_one, release.synthetic_size)
-
-
-METHODS = {
-    "parameter_map": parameter_map,
-    "parameter_draw": parameter_draw,
-    "synthetic_map": synthetic_map,
-    "synthetic_one": synthetic_one,
-    "synthetic_many": synthetic_many,
-}
 
 
 def _of_one_draw(release: ConjugateMechanism) -> tuple[float, float, float]:
     size = release.synthetic_size * _shape(release)
-    return size, _posterior_shape(release), _change(release)
+    return size, posterior_shape(release), _change(release)
 
 
 def _shape(release: ConjugateMechanism) -> float:
     return float(release.shape or 0)
 
 
-def _posterior_shape(release: ConjugateMechanism) -> float:
+def posterior_shape(release: ConjugateMechanism) -> float:
+    """Shape A of the posterior of the rate."""
     return release.prior[0] + release.n * _shape(release)
 
 

@@ -29,6 +29,7 @@ from bayesdp.core.outputs.reals import Reals
 from bayesdp.core.outputs.records import Column, Records
 from bayesdp.core.sum_views import GivenSumView, PositiveSumView
 from bayesdp.core.views import IntractableView, View
+from bayesdp.mechanisms.conjugate.gamma import posterior_shape
 from bayesdp.mechanisms.conjugate.sums import check_one_sum, check_sums, sum_of
 from bayesdp.mechanisms.families.gamma import LARGEST, LEAST
 from bayesdp.mechanisms.randomness import generator
@@ -56,7 +57,7 @@ def one_statistic(release: ConjugateMechanism, statistic: Any) -> Floats:
 
 def draw(release: ConjugateMechanism, sums: Floats, copies: int) -> Floats:
     """Draw outputs, shape (copies, *shape of the sums), and then `size` for records."""
-    (_, b), A, k = release.prior, _posterior_shape(release), float(release.shape or 0)
+    (_, b), A, k = release.prior, posterior_shape(release), float(release.shape or 0)
     rate, shape = b + sums, (copies, *sums.shape)
     if release.method == "parameter_map":
         return np.broadcast_to((A - 1) / rate, shape).copy()
@@ -78,7 +79,7 @@ def logp(release: ConjugateMechanism, output: Any, sums: Floats) -> Floats:
     y = np.asarray(output, dtype=np.float64)
     if release.method == "parameter_map":
         return np.where(
-            y == (_posterior_shape(release) - 1) / (release.prior[1] + sums), 0.0, -np.inf
+            y == (posterior_shape(release) - 1) / (release.prior[1] + sums), 0.0, -np.inf
         )
     if not release.size:
         y = y[..., None]
@@ -91,7 +92,7 @@ def logp(release: ConjugateMechanism, output: Any, sums: Floats) -> Floats:
 
 def constant(release: ConjugateMechanism, y: Floats) -> Floats:
     """The part of the log-density that doesn't depend on the sum; y has shape (..., values)."""
-    A, k, m = _posterior_shape(release), float(release.shape or 0), release.synthetic_size
+    A, k, m = posterior_shape(release), float(release.shape or 0), release.synthetic_size
     if not m:
         return np.asarray((A - 1) * np.log(y[..., 0]) - special.gammaln(A))
     each = ((k - 1) * np.log(y)).sum(axis=-1) - m * special.gammaln(k)
@@ -113,7 +114,7 @@ def log_kernel(release: ConjugateMechanism, module: Any, y: Floats, total: Any) 
     y : ndarray, shape (..., values)
     total : array or tensor, of the shape of y without its last axis, or (broadcast to it)
     """
-    A, k, m = _posterior_shape(release), float(release.shape or 0), release.synthetic_size
+    A, k, m = posterior_shape(release), float(release.shape or 0), release.synthetic_size
     rate = release.prior[1] + total
     together = y.sum(axis=-1)
     if release.method == "parameter_draw":
@@ -149,7 +150,7 @@ def views(release: Any) -> list[View]:
             "are no longer confidential, and no noise is to be integrated over"
         )
         return [IntractableView(PositiveSumView, why)]
-    A, k, m = _posterior_shape(release), float(release.shape), release.synthetic_size
+    A, k, m = posterior_shape(release), float(release.shape), release.synthetic_size
     informs = {  # Fisher's information of one output about log B
         "parameter_draw": A,
         "synthetic_map": m * k,
@@ -170,7 +171,3 @@ def _kernels(release: ConjugateMechanism, module: Any, outputs: Sequence[Any], t
     """Log-density of all outputs given one sum, up to a constant."""
     values = np.array(outputs, dtype=np.float64).reshape(len(outputs), -1)
     return sum(log_kernel(release, module, y, total) for y in values)
-
-
-def _posterior_shape(release: ConjugateMechanism) -> float:
-    return release.prior[0] + release.n * float(release.shape or 0)

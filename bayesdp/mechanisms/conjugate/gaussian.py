@@ -120,8 +120,7 @@ def together(release: ConjugateMechanism, copies: int) -> Profile | None:
     if release.bounded or release.method == "parameter_map":
         return None
     scaled = math.nextafter(float(release.R or 0) * math.sqrt(copies), math.inf)
-    made: Profile = METHODS[release.method](dataclasses.replace(release, R=scaled))
-    return made
+    return dataclasses.replace(release, R=scaled).profile_of_one()
 
 
 def map_sensitivity(release: ConjugateMechanism) -> float:
@@ -166,15 +165,6 @@ def synthetic_many(release: ConjugateMechanism) -> Profile:
     if release.bounded:
         return _bounded(release, variance, release.synthetic_size)
     return _normal(release, variance / release.synthetic_size)
-
-
-METHODS = {
-    "parameter_map": parameter_map,
-    "parameter_draw": parameter_draw,
-    "synthetic_map": synthetic_map,
-    "synthetic_one": synthetic_one,
-    "synthetic_many": synthetic_many,
-}
 
 
 def _normal(release: ConjugateMechanism, variance: float) -> Profile:

@@ -37,7 +37,7 @@ from bayesdp.core.outputs import OutputSpace
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
-from bayesdp.mechanisms.conjugate.families import FAMILIES, OUTPUTS, named
+from bayesdp.mechanisms.conjugate.families import FAMILIES, METHODS, OUTPUTS, check_named
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.guarantee import Strength, check_epsilon
 from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours
@@ -113,8 +113,9 @@ class ConjugateMechanism(Mechanism):
     """Not proved for all methods: the exact engine visits every count."""
 
     def __post_init__(self) -> None:
-        family = named("family", self.family, FAMILIES)
-        named("method", self.method, family.METHODS)
+        check_named("family", self.family, FAMILIES)
+        check_named("method", self.method, METHODS)
+        family = FAMILIES[self.family]
         object.__setattr__(self, "n", check_at_least_one("n", self.n))
         if self.method.startswith("synthetic"):
             object.__setattr__(self, "size", check_at_least_one("size", self.size))
@@ -182,7 +183,8 @@ class ConjugateMechanism(Mechanism):
         InvalidInput
             If no prior satisfies the promise, or an argument is out of its range.
         """
-        home = named("family", family, FAMILIES)
+        check_named("family", family, FAMILIES)
+        home = FAMILIES[family]
         if categories is not None and family != "categorical":
             raise InvalidInput(
                 f"categories is given, but family {quoted(family)} has none; leave it out"
@@ -208,7 +210,7 @@ class ConjugateMechanism(Mechanism):
 
     def profile_of_one(self) -> Profile:
         """The privacy profile of one copy under replace-one, tight unless `bounded`."""
-        made: Profile = FAMILIES[self.family].METHODS[self.method](self)
+        made: Profile = getattr(FAMILIES[self.family], self.method)(self)
         return made
 
     def pld(self) -> Any:

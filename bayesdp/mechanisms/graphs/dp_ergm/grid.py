@@ -103,7 +103,7 @@ class CoefficientGrid:
         """Utilities u at every cell, as multiples of 2^-bits; shape (cells,). Confidential."""
         scale = Fraction(2) ** self.bits
         total = np.rint(np.ldexp(self.public - self.public.max(), self.bits)).astype(np.int64)
-        steps = 2 * np.arange(self.bins) + 1 - self.bins
+        steps = steps_of(self.bins)
         for t, (w, s) in enumerate(zip(self.width, statistics, strict=True)):
             here = [1] * total.ndim
             here[t] = self.bins
@@ -132,6 +132,17 @@ class CoefficientGrid:
         return uniform_in(
             cells, self.bins, np.array(self.centre), np.array([float(w) for w in self.width])
         )
+
+
+def middles_along(centre: Sequence[float], width: Sequence[Fraction], bins: int) -> list[Floats]:
+    """Middles of the cells along each axis, shape (bins,) each."""
+    steps = steps_of(bins).astype(np.float64)
+    return [c + float(w) * steps for c, w in zip(centre, width, strict=True)]
+
+
+def steps_of(bins: int) -> Integers:
+    """Middles of the cells along an axis, as multiples of half a width from the centre."""
+    return 2 * np.arange(bins) + 1 - bins
 
 
 def likelihood_range(width: tuple[Fraction, ...], bins: int, largest: tuple[float, ...]) -> float:

@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.mechanisms.graphs.dp_ergm.grid import CoefficientGrid
+from bayesdp.mechanisms.graphs.dp_ergm.grid import CoefficientGrid, middles_along
 from bayesdp.networks.auxiliary import MOST_TEMPERED, MOST_TERMS, covers, normalizer_over
 from bayesdp.networks.dyad_table import is_pairwise, known_table
 from bayesdp.networks.evidence import Evidence, SeenCopies
@@ -105,9 +105,7 @@ class CopiesLaw:
 
     @cached_property
     def _middles(self) -> Floats:
-        steps = 2 * np.arange(self.grid.bins) + 1 - self.grid.bins
-        axes = [c + w * steps for c, w in zip(self.grid.centre, self._half_widths, strict=True)]
-        return _product(axes)
+        return _product(middles_along(self.grid.centre, self.grid.width, self.grid.bins))
 
     @cached_property
     def _log_z(self) -> Callable[[Floats], Floats]:

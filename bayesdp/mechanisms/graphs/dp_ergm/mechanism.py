@@ -360,10 +360,9 @@ class DPERGMMechanism(Mechanism):
     def public_grid(self, empty: Network) -> CoefficientGrid:
         """Make the grid of a corrected calibration, from a network without ties."""
         from bayesdp.mechanisms.graphs.dp_ergm.draws import log_weights
-        from bayesdp.mechanisms.graphs.dp_ergm.grid import CoefficientGrid
+        from bayesdp.mechanisms.graphs.dp_ergm.grid import CoefficientGrid, middles_along
 
-        steps = 2 * np.arange(self.bins) + 1 - self.bins
-        axes = [c + float(w) * steps for c, w in zip(self.centre, self.half_widths, strict=True)]
+        axes = middles_along(self.centre, self.half_widths, self.bins)
         public = log_weights(self.formula, empty, axes, self.prior, self.burn_in)
         largest = self._largest(self.bound_on(empty), empty)
         return CoefficientGrid(

@@ -38,6 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import integrate, special
 
+from bayesdp.mechanisms.graphs.dp_ergm.grid import steps_of
 from bayesdp.mechanisms.selection.posterior_cells import cell_of, published_cell, uniform_in
 
 Floats = NDArray[np.float64]
@@ -86,7 +87,7 @@ def noise_scale(
 
 def log_masses(reach: float, bins: int, terms: int, correlation: float) -> Floats:
     """Log masses log(f V) of all bins of the standardised density, but for a constant."""
-    middle = reach / bins * (2 * np.arange(bins) + 1 - bins)
+    middle = reach / bins * steps_of(bins)
     points = np.stack(np.meshgrid(*[middle] * terms, indexing="ij"), axis=-1).reshape(-1, terms)
     r = correlation
     total = points.sum(axis=1) ** 2
