@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import math
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from scipy import special
 
 import bayesdp as bdp
 from bayesdp.engines import latent_records
-from bayesdp.engines.latent_records import GRID
+from tests.inference.table.test_exact import prior_of_tables
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:the chains of this fit")]
 CHAINS, DRAWS, LIKELY = 16, 1000, 12
@@ -46,24 +45,6 @@ def released(
     return bdp.Release.of(made, outputs, delta=1e-6 if noise == "gaussian" else 0.0)
 
 
-def rising(b: Any, count: int) -> Any:
-    """log b (b + 1) ... (b + count - 1), of all values of b."""
-    return np.log(np.add.outer(np.arange(count), b)).sum(axis=0)
-
-
-def log_prior(records: Any, classes: int) -> float:
-    """Of labelled records, a class and its levels: each concentration is summed over its grid."""
-    sizes = Counter(record[0] for record in records)
-    log = sum(rising(GRID, m) for m in sizes.values()) - rising(classes * GRID, len(records))
-    total = np.log(np.mean(np.exp(log)))
-    for j in (1, 2):
-        cells = Counter((record[0], record[j]) for record in records)
-        log = sum(rising(GRID, m) for m in cells.values())
-        log = log - sum(rising(2 * GRID, m) for m in sizes.values())
-        total += np.log(np.mean(np.exp(log)))
-    return float(total)
-
-
 def log_copy(made: Any, table: np.ndarray, copy: np.ndarray) -> float:
     """Of a copy's records in order, by a, b: every row's noisy counts are summed out."""
     total = 0.0
@@ -89,14 +70,7 @@ def exact(release: bdp.Release, classes: int, n: int) -> dict[Any, float]:
     """Posterior probability of each table, as counts of its cells."""
     made: Any = release.parts[0].mechanism
     every = [(k, *cell) for k in range(classes) for cell in CELLS]
-    found: Counter[Any] = Counter()
-    for records in itertools.combinations_with_replacement(every, n):
-        orders = math.factorial(n)
-        for times in Counter(records).values():
-            orders //= math.factorial(times)
-        table = Counter(record[1:] for record in records)
-        key = tuple(table[cell] for cell in CELLS)
-        found[key] += orders * math.exp(log_prior(records, classes))
+    found = prior_of_tables(every, CELLS, (n,), classes)
     names = [column.name for column in made.space.columns]
     for key in found:
         for output in release.parts[0].outputs:

@@ -68,12 +68,26 @@ def log_prior(records, classes: int) -> float:
     sizes = Counter(record[0] for record in records)
     log = sum(rising(GRID, m) for m in sizes.values()) - rising(classes * GRID, len(records))
     total = np.log(np.mean(np.exp(log)))
-    for j in (1, 2, 3):
+    for j in range(1, len(records[0]) if records else 1):
         cells = Counter((record[0], record[j]) for record in records)
         log = sum(rising(GRID, m) for m in cells.values())
         log = log - sum(rising(2 * GRID, m) for m in sizes.values())
         total += np.log(np.mean(np.exp(log)))
     return float(total)
+
+
+def prior_of_tables(every: list, cells: list, sizes, classes: int) -> Counter:
+    """Prior weight of each table, as counts of its cells: of all records in all orders."""
+    found: Counter = Counter()
+    for n in sizes:
+        for records in itertools.combinations_with_replacement(every, n):
+            orders = math.factorial(n)
+            for times in Counter(records).values():
+                orders //= math.factorial(times)
+            table = Counter(record[1:] for record in records)
+            key = tuple(table[cell] for cell in cells)
+            found[key] += orders * math.exp(log_prior(records, classes))
+    return found
 
 
 def exact(release: bdp.Release, classes: int, sizes, zeros: list) -> dict:
@@ -82,15 +96,7 @@ def exact(release: bdp.Release, classes: int, sizes, zeros: list) -> dict:
     every = [(k, *cell) for k in range(classes) for cell in CELLS]
     if zeros:
         every = [record for record in every if not (record[1] and record[3])]
-    found: Counter = Counter()
-    for n in sizes:
-        for records in itertools.combinations_with_replacement(every, n):
-            orders = math.factorial(n)
-            for times in Counter(records).values():
-                orders //= math.factorial(times)
-            table = Counter(record[1:] for record in records)
-            key = tuple(table[cell] for cell in CELLS)
-            found[key] += orders * math.exp(log_prior(records, classes))
+    found = prior_of_tables(every, CELLS, sizes, classes)
     each = [made.statistic_of(pd.DataFrame([cell], columns=list("abc"))) for cell in CELLS]
     law = made.logp(output, np.array(list(found)) @ np.array(each))  # whose counts add up
     for key, log in zip(found, law, strict=True):
