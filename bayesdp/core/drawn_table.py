@@ -47,13 +47,19 @@ class DrawnTableView(View):
     Attributes
     ----------
     schema : `bayesdp.Schema`
-        Declaration of the table's columns.
+        Declaration of the table's columns, but for those left out.
     drawn : tuple of DrawnColumns
         The steps, independent given the confidential table and the columns before.
     codes : callable
         Function of an output: the records' codes, shape (size, columns of the schema).
+    left_out : tuple of str
+        Columns whose law is intractable, and on which no other column was drawn.
+    share : float
+        Share of the privacy budget that all other columns had.
     """
 
     schema: Any
     drawn: tuple[DrawnColumns, ...]
     codes: Callable[[Any], NDArray[np.int64]]
+    left_out: tuple[str, ...] = ()
+    share: float = 1.0

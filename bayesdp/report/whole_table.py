@@ -17,8 +17,9 @@ from bayesdp.engines.convergence import Sampling
 from bayesdp.engines.latent_records import ABSENT, Problem
 from bayesdp.engines.mixture import check_level
 from bayesdp.errors import InvalidInput
-from bayesdp.inference.table.model import TableModel
+from bayesdp.inference.table.model import LEFT_OUT, TableModel
 from bayesdp.inference.table.posterior import TablePosterior
+from bayesdp.inference.table.reading import budget_share
 from bayesdp.inference.verdict import NO_PROBLEM
 from bayesdp.release import Release
 from bayesdp.report.diagnostics import Computation, computation_of, sampling_of
@@ -160,6 +161,8 @@ class TableSummary:
         Whether synthetic copies were released, and not the noisy counts that they were drawn by.
     unit : str
         What the promise protects.
+    left_out : str
+        Columns of the release that the posterior isn't of.
     records : tuple of float or int
         Mean and interval of the number of records, or the number itself where it is public.
     measured : tuple of Measured
@@ -188,6 +191,7 @@ class TableSummary:
     cells: int
     drawn: bool
     unit: str
+    left_out: str
     records: tuple[float, ...]
     measured: tuple[Measured, ...]
     columns: tuple[OneWay, ...]
@@ -263,8 +267,9 @@ def summarize_table(
         cells=math.prod(schema.cells.values()),
         drawn=problem.copied,
         unit=_unit(schema),
+        left_out=posterior.attrs.get(LEFT_OUT, ""),
         records=_records(posterior, problem, level),
-        measured=_measured(problem, list(schema.columns), release.copies),
+        measured=_measured(problem, list(schema.columns), release.copies, budget_share(release)),
         columns=columns,
         pairs=drawn,
         worst=worst[:_LISTED],
@@ -312,8 +317,10 @@ def _ends(draws: NDArray[np.float64], level: float) -> list[Any]:
     return ends
 
 
-def _measured(problem: Problem, names: Sequence[str], copies: int) -> tuple[Measured, ...]:
-    """Marginals with noise of one scale, in their order.
+def _measured(
+    problem: Problem, names: Sequence[str], copies: int, budget: float
+) -> tuple[Measured, ...]:
+    """Marginals with noise of one scale, in their order; `budget` is the share that all had.
 
     Each moves as much between neighbours as any other. So it takes of rho a share in proportion to
     1 / scale^2, with Gaussian noise, and of epsilon one in proportion to 1 / scale with Laplace's.
@@ -327,7 +334,7 @@ def _measured(problem: Problem, names: Sequence[str], copies: int) -> tuple[Meas
             counts=sum(m.counts.size for m in each),
             law="discrete Gaussian" if each[0].gaussian else "discrete Laplace",
             sd=float(np.sqrt(each[0].variance)),
-            share=sum(m.rate for m in each) / whole,
+            share=budget * sum(m.rate for m in each) / whole,
         )
         for each in groups
     )

@@ -38,8 +38,8 @@ class SequentialModipsSynthesizer(RecordSynthesizer):
 
     More cells cost nothing, but each has noise of its own: where a cell has few records relative to
     the noise's scale (``release.mechanism.scales``), its part of a copy is close to the prior.
-    Where all steps are categorical, `bdp.TableModel` reads the copies, their noise and synthesis
-    accounted for; otherwise analyse copies as data, and combine the results by `bdp.combine`.
+    `bdp.TableModel` reads the copies' categorical columns, their noise and synthesis accounted for;
+    analyse numeric ones in each copy as data, and combine the results by `bdp.combine`.
 
     Parameters
     ----------

@@ -128,6 +128,17 @@ def doubts_of_coefficients(estimates: Estimates, odd: int) -> Iterator[str]:
         )
 
 
+def warn_of_left_out(columns: str) -> None:
+    """Warn that columns of the release, if there are any, aren't in the posterior."""
+    if columns:
+        warn_about(
+            f"the posterior leaves out the numeric columns of the copies, {columns}, whose law is "
+            "intractable; analyse these in each copy, and combine the results with bdp.combine",
+            "left-out",
+            stacklevel=4,
+        )
+
+
 def doubted(fit: Any) -> Any:
     """Return what `TableModel.fit` returns, with doubts of columns' spreads in its verdict.
 

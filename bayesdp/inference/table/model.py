@@ -18,7 +18,7 @@ coefficients, towards none. So the latent tables that are kept are raked to the 
 
 Where synthetic copies were released, drawn by noisy counts that weren't (`modips_sequential`),
 these counts are latent too (`bayesdp.kernels.table.unseen`), and the tables that are kept are the
-exact posterior under the prior.
+exact posterior under the prior. Numeric columns of such copies are left out.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ from bayesdp.engines.latent_records import (
 )
 from bayesdp.engines.raked_tables import beside_noise, firsts_of, unfinished
 from bayesdp.inference.base import Model, Option, Run
-from bayesdp.inference.several import Releases, releases_of
-from bayesdp.inference.table.doubts import doubted
+from bayesdp.inference.several import Releases
+from bayesdp.inference.table.doubts import doubted, warn_of_left_out
 from bayesdp.inference.table.estimates import cell_name
-from bayesdp.inference.table.reading import problem_of, table_view
+from bayesdp.inference.table.reading import left_out, problem_of, views_of
 from bayesdp.inference.table.released import RELEASED, stored
 from bayesdp.schema.files import text_of
 
@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 
 RECORDS = "records"
 """Name of the latent tables among an engine's draws."""
+LEFT_OUT = "left_out"
+"""Attribute of a fit that names columns of the release that it isn't of."""
 _LEVELS_A_CHAIN, _THINNEST = 6e7, 20
 """Levels of records that a chain draws where `thin` isn't given, at half a microsecond each."""
 _CARRYING = 10
@@ -101,9 +103,10 @@ class TableModel(Model):
     Notes
     -----
     The model reads one or several releases of `bdp.TableSynthesizer`, and of
-    `bdp.synthesizers.SequentialModipsSynthesizer` where all steps are categorical, of the same
-    records, without groups. Copies of the latter were drawn by noisy counts that weren't released,
-    which are drawn with the latent tables; these aren't raked, as there are no counts to rake to.
+    the categorical columns of `bdp.synthesizers.SequentialModipsSynthesizer`, of the same records,
+    without groups. Copies of the latter were drawn by noisy counts that weren't released, which are
+    drawn with the latent tables; these aren't raked, as there are no counts to rake to. Numeric
+    columns of the copies, which no label depends on, are left out, with a warning.
     `fit` returns a `TablePosterior`: an InferenceData that has, in the group "tables", the
     latent tables that were kept, raked, from which all else is computed, and by whose measured
     counts the verdict is reached; in its posterior each column's shares in these tables ("share",
@@ -225,7 +228,9 @@ class TableModel(Model):
             "schema": text_of(schema.unit, schema.columns, schema.zeros),
             "measured": json.dumps(list(measured)),
             "pools": json.dumps(pool),
-        } | ({} if self.n is None else {"n": json.dumps(self.n)})
+            **({} if self.n is None else {"n": json.dumps(self.n)}),
+            **({LEFT_OUT: ", ".join(left)} if (left := left_out(run.release)) else {}),
+        }
 
     def judged(self, run: Run, drawn: Draws) -> dict[str, Any]:
         """Measured counts in the latent tables, but those of cells that are as large in all."""
@@ -243,13 +248,13 @@ class TableModel(Model):
         names = list(self.schema_of(run.release).columns)
         if not run.read.copied:
             idata.add_groups({RELEASED: stored(run.read.noisy, run.read.n, names)})
+        warn_of_left_out(idata.attrs.get(LEFT_OUT, ""))
         made: TablePosterior = doubted(TablePosterior.of(idata, drawn.posterior[RECORDS]))
         return made
 
     def schema_of(self, release: Releases) -> Any:
         """The schema of a release."""
-        first = releases_of(release)[0]
-        return table_view(first.parts, first.by).schema
+        return views_of(release)[0].schema
 
 
 def tables_kept(size: int, columns: int, marginals: int, chains: int) -> int:

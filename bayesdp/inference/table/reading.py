@@ -44,8 +44,7 @@ def problem_of(release: Releases, classes: int | None, n: int | None, *, rake: b
         If a release has groups or isn't of a table, several aren't of one table, or nothing says
         how many records there are.
     """
-    each = releases_of(release)
-    views = [table_view(one.parts, one.by) for one in each]
+    each, views = releases_of(release), views_of(release)
     schema, known = views[0].schema, {one.parts[0].mechanism.n for one in each} - {None}
     if any(view.schema != schema for view in views[1:]):
         raise InvalidInput("the releases have different schemas; fit those of one schema")
@@ -84,6 +83,23 @@ def problem_of(release: Releases, classes: int | None, n: int | None, *, rake: b
     return dataclasses.replace(problem, noisy=[*measured, *copied], rake=False)
 
 
+def views_of(release: Releases) -> list[TableView]:
+    """Return each release's view, or raise InvalidInput."""
+    return [table_view(one.parts, one.by) for one in releases_of(release)]
+
+
+def left_out(release: Releases) -> list[str]:
+    """List the columns of releases that their views leave out, each once."""
+    views = [view for view in views_of(release) if isinstance(view, DrawnTableView)]
+    return list(dict.fromkeys(name for view in views for name in view.left_out))
+
+
+def budget_share(release: Releases) -> float:
+    """Share of the first release's budget that was spent on what its view has."""
+    view = views_of(release)[0]
+    return view.share if isinstance(view, DrawnTableView) else 1.0
+
+
 def table_view(parts: Sequence[Part], by: str | None) -> TableView:
     """Return the view of a release's part, of which there must be one, or raise InvalidInput."""
     if by is not None:
@@ -93,7 +109,7 @@ def table_view(parts: Sequence[Part], by: str | None) -> TableView:
     if view is None:
         raise InvalidInput(
             f"the release's mechanism {quoted(mechanism.name)} doesn't measure a table by a "
-            "schema; a TableModel takes releases of bdp.TableSynthesizer, or copies of "
+            "schema; a TableModel takes releases of bdp.TableSynthesizer, or copies that have "
             "categorical columns by bdp.synthesizers.SequentialModipsSynthesizer; "
             f"{instead(mechanism)}"
         )

@@ -1,6 +1,8 @@
 """Releases of sequential modips that a TableModel reads, those that it refuses, and its answers."""
 
+import dataclasses
 import json
+import warnings
 
 import arviz as az
 import numpy as np
@@ -110,7 +112,7 @@ def test_another_release_of_the_table_says_how_many_records_there_are():
     ("release", "model", "message"),
     [
         (
-            lambda: copies((*STEPS, Numbers({"x": (0, 1)}, by=["sex"]))),
+            lambda: copies((Numbers({"x": (0, 1)}),)),
             bdp.TableModel(),
             "columns x are numeric.*law is intractable.*bdp.combine",
         ),
@@ -134,8 +136,39 @@ def test_what_has_no_law_or_no_size_is_refused_with_a_way_out(release, model, me
         model.fit(release())
 
 
-def test_a_numeric_step_takes_the_view_away():
-    made = copies((*STEPS, Numbers({"x": (0, 1)}))).mechanism
+MIXED = (STEPS[0], Numbers({"x": (0, 1)}, by=["sex"]), STEPS[1])
+
+
+def test_numeric_columns_are_left_out_with_a_warning(tmp_path):
+    """And the rest is read as if there had never been any."""
+    release = copies(MIXED)
+    kept = [frame.drop(columns=["x", "copy"], errors="ignore") for frame in release.to_frames()]
+    mixed = release.mechanism
+    alone = dataclasses.replace(mixed, steps=STEPS, scales=(mixed.scales[0], mixed.scales[2]))
+    others = bdp.Release.of_copies(kept, mechanism=alone)
+    assert models_of(mixed) == ("TableModel",)
+    assert list(bdp.TableModel().schema_of(release).columns) == ["sex", "smokes", "level"]
+    with pytest.warns(UserWarning, match=r"leaves out the numeric .* x, .*#left-out") as said:
+        posterior = bdp.TableModel().fit(release, **RUN)
+    (place,) = [one.filename for one in said if "leaves out" in str(one.message)]
+    assert place == __file__
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        expected = bdp.TableModel().fit(others, **RUN)
+    assert not [one for one in told if "leaves out" in str(one.message)]
+    assert posterior.tables.identical(expected.tables)
+    assert posterior.sample_stats["lp"].identical(expected.sample_stats["lp"])
+    assert posterior.attrs["left_out"] == "x"
+    assert "left_out" not in expected.attrs
+    text = write_report(posterior, release, tmp_path / "page").read_text(encoding="utf-8")
+    assert "<dt>Columns left out, whose law is intractable</dt><dd>x</dd>" in text
+    assert "<td>33.3%</td>" in text  # a step's share of the budget, of three
+    with pytest.raises(bdp.errors.InvalidInput, match="sex, smokes, level"):
+        posterior.regression("x ~ C(sex)")
+
+
+def test_copies_of_numbers_alone_have_no_view():
+    made = copies((Numbers({"x": (0, 1)}),)).mechanism
     assert view_of(made, DrawnTableView) is None
     assert models_of(made) == ()
     with pytest.raises(bdp.errors.InvalidInput, match="x are numeric"):

@@ -357,17 +357,22 @@ class SequentialModipsMechanism(Mechanism):
         """Raise InvalidInput: the law is intractable, but for models that draw what was unseen."""
         raise InvalidInput(
             "the law of a synthetic table is intractable: its parameters and noisy statistics are "
-            "integrated over; fit bdp.TableModel where all steps are categorical, or analyse each "
-            "copy as data and combine the results with bdp.combine, whose caveats then hold"
+            "integrated over; fit bdp.TableModel, which reads the categorical columns, or analyse "
+            "each copy as data and combine the results with bdp.combine, whose caveats then hold"
         )
 
     # What is written down, read, and what an audit tries.
 
     @property
     def views(self) -> tuple[View, ...]:
-        """Views of records, and of labels drawn by noisy counts, where all steps have labels."""
-        cells = [self.parts(j)[0] for j in range(len(self.steps))]
-        return table_view(self.layouts, cells), RecordsView()
+        """Views of records, and of the categorical columns, drawn by noisy counts."""
+        each, relation = range(len(self.steps)), self.neighbours
+        cells = [self.parts(j)[0] for j in each]
+        if self.noise == "gaussian":
+            costs = [math.fsum(r * r for r in self.moves(j, relation)) for j in each]
+        else:
+            costs = [self.cost(j, relation) for j in each]
+        return table_view(self.layouts, cells, costs), RecordsView()
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Pairs where a record with the last labels and upper bounds is added, or replaces one.

@@ -6,12 +6,15 @@ noisy ones T_j*, which are independent of one another given the table, a copy y 
 
     prod_j  Pr[T_j* | T_j]  prod over cells  DM(counts of y in step j; prior_j + T_j*),
 
-DM a Dirichlet-multinomial law of labels in an order, and T_j* summed out.
+DM a Dirichlet-multinomial law of labels in an order, and T_j* summed out. No label is drawn by a
+number, so that this is the law of the categorical columns whatever numeric steps there are; the
+numbers of a copy, whose law is intractable, are left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +30,7 @@ from bayesdp.schema.schema import Schema
 _COMBINE = "analyse each copy as data and combine the results with bdp.combine"
 
 
-def table_view(layouts: Sequence[Layout], cells: Sequence[Cell]) -> View:
+def table_view(layouts: Sequence[Layout], cells: Sequence[Cell], costs: Sequence[float]) -> View:
     """Return the view of a whole table's copies, or say why there is none.
 
     Parameters
@@ -35,9 +38,12 @@ def table_view(layouts: Sequence[Layout], cells: Sequence[Cell]) -> View:
     layouts : sequence of Layout
     cells : sequence of Cell
         Noise on a count of each step.
+    costs : sequence of float
+        Each step's part of what adds up to the promise, epsilon or rho.
     """
-    numeric = [name for layout in layouts if not layout.axes for name in layout.names]
-    if numeric:
+    numeric = tuple(name for layout in layouts if not layout.axes for name in layout.names)
+    axes = [axis for layout in layouts for axis in layout.axes]
+    if not axes:
         return IntractableView(
             DrawnTableView,
             f"columns {', '.join(numeric)} are numeric, drawn by noisy moments that are moved to "
@@ -45,7 +51,7 @@ def table_view(layouts: Sequence[Layout], cells: Sequence[Cell]) -> View:
             f"categorical columns, or {_COMBINE}",
         )
     try:
-        schema = Schema({axis.name: _declared(axis) for layout in layouts for axis in layout.axes})
+        schema = Schema({axis.name: _declared(axis) for axis in axes})
     except InvalidInput as error:
         return IntractableView(
             DrawnTableView, f"its steps' columns make no bdp.Schema ({error}); {_COMBINE}"
@@ -53,16 +59,21 @@ def table_view(layouts: Sequence[Layout], cells: Sequence[Cell]) -> View:
     places = {name: k for k, name in enumerate(schema.columns)}
     drawn = []
     for layout, cell in zip(layouts, cells, strict=True):
+        if not layout.axes:
+            continue
         step: Any = layout.step
-        axes = (*layout.given, *layout.axes)
-        columns = tuple(places[axis.name] for axis in axes)
-        shape = tuple(axis.size for axis in axes)
+        both = (*layout.given, *layout.axes)
+        columns = tuple(places[axis.name] for axis in both)
+        shape = tuple(axis.size for axis in both)
         drawn.append(DrawnColumns(columns, shape, len(layout.given), step.prior, cell))
-    return DrawnTableView(schema, tuple(drawn), _codes)
+    labelled = [bool(layout.axes) for layout in layouts for _ in layout.names]
+    paid = [cost for layout, cost in zip(layouts, costs, strict=True) if layout.axes]
+    share = sum(paid) / sum(costs)
+    return DrawnTableView(schema, tuple(drawn), partial(_codes, labelled), numeric, share)
 
 
-def _codes(output: Any) -> NDArray[np.int64]:
-    return np.asarray(output, dtype=np.int64)
+def _codes(labelled: list[bool], output: Any) -> NDArray[np.int64]:
+    return np.asarray(output)[:, labelled].astype(np.int64)
 
 
 def _declared(axis: Axis) -> dict[str, Any]:
