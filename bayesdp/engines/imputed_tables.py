@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from bayesdp.engines.latent_records import ABSENT, GRID, rules_of
+from bayesdp.engines.latent_records import ABSENT, CONCENTRATION, grid_of, rules_of
 from bayesdp.kernels.table.imputation import (
     Complete,
     Known,
@@ -43,12 +43,15 @@ class Imputation:
         Codes that a rule names, of each of its columns: no record is in all of these.
     classes : int
         Number of latent classes.
+    concentration : tuple of two floats
+        The least and the largest value that a concentration may have.
     """
 
     cells: tuple[int, ...]
     imputed: frozenset[int]
     rules: Sequence[dict[int, NDArray[np.bool_]]]
     classes: int
+    concentration: tuple[float, float] = CONCENTRATION
 
     @property
     def known(self) -> Known:
@@ -99,7 +102,7 @@ def _impute(
     step: Step,
 ) -> None:
     """Draw a chain's missing values, in place."""
-    d, classes = len(imputation.cells), imputation.classes
+    d, classes, grid = len(imputation.cells), imputation.classes, grid_of(imputation.concentration)
     codes = np.array([np.where(j in imputation.imputed, known.levels[j], -1) for j in range(d)])
     sizes, counts = np.zeros(classes), np.zeros((sum(imputation.cells), classes))
     totals, spread = np.zeros((d, classes)), np.full(d + 1, 0.5)
@@ -120,6 +123,6 @@ def _impute(
         for sweep in range(sweeps if t else _FIRST):
             sweep_complete(known, state, rng)
             if sweep % _SELDOM == 0:
-                draw_spread_complete(known, state, GRID, rng)
+                draw_spread_complete(known, state, grid, rng)
         table[: len(rows)] = rows
         step(1)

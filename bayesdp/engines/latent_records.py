@@ -33,8 +33,8 @@ from bayesdp.threads import Halting, in_threads
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-GRID = np.exp(np.linspace(math.log(1e-3), math.log(20.0), 40))
-"""Values that a concentration may have, equally likely."""
+CONCENTRATION = (1e-3, 20.0)
+"""Ends of a concentration's grid, where the user gives none."""
 WATCHED = 500
 """Cells of marginals whose counts chains record."""
 _BATCHES = 2.0
@@ -64,6 +64,8 @@ class Problem:
         a marginal of such a column alone counts its levels, any other their pools.
     chosen : sequence of Chosen
         Choices of marginals on confidential counts, whose law is part of the likelihood.
+    concentration : tuple of two floats
+        The least and the largest value that a concentration may have.
     """
 
     levels: tuple[int, ...]
@@ -74,6 +76,7 @@ class Problem:
     rake: bool = False
     pool: dict[int, Integers] = field(default_factory=dict)
     chosen: Sequence[Chosen] = ()
+    concentration: tuple[float, float] = CONCENTRATION
 
     def pools_of(self, column: int) -> Integers:
         """The pool of each of a column's levels: itself, where none are pooled."""
@@ -241,6 +244,12 @@ def sample(
     return Tables(records, *[*parts, off, np.array([number for *_, number in run])])
 
 
+def grid_of(ends: tuple[float, float]) -> Floats:
+    """Values that a concentration may have, equally likely; one, where the ends are one."""
+    low, high = ends
+    return np.unique(np.exp(np.linspace(math.log(low), math.log(high), 40)))
+
+
 def variables_of(
     records: NDArray[Any], levels: Sequence[int], *, sized: bool
 ) -> dict[str, NDArray[Any]]:
@@ -317,14 +326,14 @@ def _chain(
     ends = ends_of([one.counts.size for one in problem.noisy])
     places, cells = _whole_copies(problem, layout), watched(problem)
     tables, told, weights = [], [], []
-    unseen = unseen_counts(problem, layout)
+    unseen, grid = unseen_counts(problem, layout), grid_of(problem.concentration)
     proposed = accepted = 0
     for t in range(1, warmup + draws * thin + 1):
         draw_masses(problem.chosen, state.offers, rng)
         move_unseen(problem.noisy, layout, state, unseen, rng)
         tried, moved = sweep(layout, state, _BATCHES, most, moves, rng)
         proposed, accepted = proposed + tried, accepted + moved
-        draw_spread(layout, state, GRID, rng)
+        draw_spread(layout, state, grid, rng)
         step(1)
         past = t - warmup
         if past <= 0 or past % thin:

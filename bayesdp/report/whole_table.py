@@ -19,6 +19,7 @@ from bayesdp.engines.mixture import check_level
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.table.model import LEFT_OUT, TableModel
 from bayesdp.inference.table.posterior import TablePosterior
+from bayesdp.inference.table.prior import concentration_of
 from bayesdp.inference.table.reading import budget_share
 from bayesdp.inference.verdict import NO_PROBLEM
 from bayesdp.release import Release
@@ -180,6 +181,8 @@ class TableSummary:
     within : tuple of str
         Columns of numbers that are known up to their interval.
     classes : int
+    concentration : tuple of two floats
+        Range of the prior's concentrations.
     misfit : float
         Mean square of the noise that the latent tables leave, in the mechanism's own.
     """
@@ -203,6 +206,7 @@ class TableSummary:
     unmeasured: tuple[tuple[str, str], ...]
     within: tuple[str, ...]
     classes: int
+    concentration: tuple[float, float]
     misfit: float
     promise: Promise | None
     origin: str
@@ -279,6 +283,7 @@ def summarize_table(
         unmeasured=tuple(pair for pair in apart if not set(pair) & set(alone)),
         within=tuple(name for name, column in schema.columns.items() if _is_cut(column)),
         classes=int(attribute(idata, "classes")),
+        concentration=concentration_of(idata.attrs),
         misfit=float(posterior.sample_stats["misfit"].mean()),
         promise=promise_of(release),
         origin=release.origin,

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import bayesdp as bdp
-from bayesdp.engines.latent_records import GRID
+from bayesdp.engines.latent_records import CONCENTRATION, grid_of
 
 FALSE_ALARM = 1e-6
 KEPT = 40
@@ -38,11 +38,11 @@ def measured(schema, codes, epsilon, noise, seed):
 
 def from_the_prior(rng, levels, classes, n):
     """Records of a latent class model with concentrations from their prior."""
-    shares = rng.dirichlet(np.full(classes, rng.choice(GRID)))
+    shares = rng.dirichlet(np.full(classes, rng.choice(grid_of(CONCENTRATION))))
     each = rng.choice(classes, n, p=shares)
     columns = []
     for size in levels:
-        psi = rng.dirichlet(np.full(size, rng.choice(GRID)), classes)
+        psi = rng.dirichlet(np.full(size, rng.choice(grid_of(CONCENTRATION))), classes)
         ends = np.cumsum(psi, axis=1)[each]
         columns.append(np.minimum((rng.random(n)[:, None] >= ends).sum(axis=1), size - 1))
     return np.stack(columns, axis=1)

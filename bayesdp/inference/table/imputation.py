@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from bayesdp.engines.imputed_tables import Imputation, imputed_tables
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.table.pooling import shares_in
+from bayesdp.inference.table.prior import concentration_of
 from bayesdp.schema.column import MISSING
 from bayesdp.schema.files import text_of
 from bayesdp.schema.schema import Schema
@@ -74,6 +75,7 @@ def imputed(
         frozenset(places[name] for name in names),
         rules,
         int(posterior.attrs["classes"]),
+        concentration_of(posterior.attrs),
     )
     for doubt in _doubts(names, posterior.measured):
         warn_about(doubt, "no-marginal", stacklevel=3)

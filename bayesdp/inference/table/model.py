@@ -7,10 +7,11 @@ r"""The model of a whole table: latent records, given noisy counts of its margin
 
 Only the noisy counts are seen. Any dependence between columns is a mixture of enough classes
 (Dunson and Xing 2009), so that the model's cost follows records, columns and marginals and never
-the table's cells. a and the b are uniform on a grid of logarithms from 0.001 to 20, which lets
-columns and classes that are nearly constant be so. Records that a rule of the schema excludes have
-prior probability 0 (the prior is restricted to tables without any), and where n is confidential it
-is uniform. All parameters are summed out and the records drawn (`bayesdp.kernels.table.records`).
+the table's cells. a and the b are uniform on a grid of 40 logarithms, from that of 0.001 to that of
+20 or as `concentration` says, which lets columns and classes that are nearly constant be so.
+Records that a rule of the schema excludes have prior probability 0 (the prior is restricted to
+tables without any), and where n is confidential it is uniform. All parameters are summed out and
+the records drawn (`bayesdp.kernels.table.records`).
 
 The prior has much to say where noise is wide: it shrinks associations, and with them regressions'
 coefficients, towards none. So the latent tables that are kept are raked to the released counts
@@ -37,6 +38,7 @@ from bayesdp.core.fields import declared
 from bayesdp.core.views import MeasuredTableView, View
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.latent_records import (
+    CONCENTRATION,
     Problem,
     Tables,
     cells_of,
@@ -49,6 +51,7 @@ from bayesdp.inference.base import Model, Option, Run
 from bayesdp.inference.several import Releases
 from bayesdp.inference.table.doubts import doubted, warn_of_left_out
 from bayesdp.inference.table.estimates import cell_name
+from bayesdp.inference.table.prior import check_concentration
 from bayesdp.inference.table.reading import left_out, problem_of, views_of
 from bayesdp.inference.table.released import RELEASED, stored
 from bayesdp.schema.files import text_of
@@ -94,11 +97,17 @@ class TableModel(Model):
     n : int, optional
         Number of records, where the release doesn't say it. Needed where all that was released is
         synthetic copies.
+    concentration : tuple of two floats
+        The least and the largest value of the prior's concentrations, from 1e-6 to 1e6: of the
+        class shares, and of each column's probabilities within a class. Equal ends fix them: with
+        (1, 1) all these probabilities are uniform. Small ones expect few classes, and columns that
+        are nearly constant within one; large ones expect no dependence.
 
     Raises
     ------
     InvalidInput
-        If `classes` or `n` isn't a whole number, at least 1, or `rake` isn't True or False.
+        If `classes` or `n` isn't a whole number, at least 1, `rake` isn't True or False, or
+        `concentration` isn't two numbers in its range, the smaller first.
 
     Notes
     -----
@@ -136,6 +145,7 @@ class TableModel(Model):
     classes: int | None = declared(check_at_least_one, optional=True, default=None)
     rake: bool = declared(check_flag, default=True)
     n: int | None = declared(check_at_least_one, optional=True, default=None)
+    concentration: tuple[float, float] = declared(check_concentration, default=CONCENTRATION)
 
     family: ClassVar[str] = "table"
     views: ClassVar[tuple[type[View], ...]] = (MeasuredTableView, DrawnTableView)
@@ -159,7 +169,9 @@ class TableModel(Model):
             If a release has groups or isn't of a table, several are of different schemas, or
             nothing says how many records there are.
         """
-        return problem_of(release, self.classes, self.n, rake=self.rake)
+        return problem_of(
+            release, self.classes, self.n, rake=self.rake, concentration=self.concentration
+        )
 
     def sample(self, run: Run) -> Draws:
         """Run chains over latent records."""
@@ -225,6 +237,7 @@ class TableModel(Model):
         measured = dict.fromkeys(tuple(names[k] for k in one.columns) for one in run.read.noisy)
         return {
             "classes": json.dumps(run.read.classes),
+            "concentration": json.dumps(self.concentration),
             "schema": text_of(schema.unit, schema.columns, schema.zeros),
             "measured": json.dumps(list(measured)),
             "pools": json.dumps(pool),

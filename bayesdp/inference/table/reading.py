@@ -25,7 +25,14 @@ _A_COLUMN, _LEAST, _MOST = 4, 12, 60
 """Classes for each column, and the least and the most of them, where none are asked for."""
 
 
-def problem_of(release: Releases, classes: int | None, n: int | None, *, rake: bool) -> Problem:
+def problem_of(
+    release: Releases,
+    classes: int | None,
+    n: int | None,
+    *,
+    rake: bool,
+    concentration: tuple[float, float],
+) -> Problem:
     """Read what was released of a table, and what the schema says of its columns.
 
     Parameters
@@ -37,6 +44,8 @@ def problem_of(release: Releases, classes: int | None, n: int | None, *, rake: b
         Number of records, as far as the analyst knows it.
     rake : bool
         Whether latent tables are raked, where all noisy counts were released.
+    concentration : tuple of two floats
+        The least and the largest value that a concentration of the prior may have.
 
     Raises
     ------
@@ -76,7 +85,7 @@ def problem_of(release: Releases, classes: int | None, n: int | None, *, rake: b
     rules = [{places[name]: mask for name, mask in rule.items()} for rule in schema.excluding]
     levels = tuple(schema.cells.values())
     classes = classes or min(max(_A_COLUMN * len(levels), _LEAST), _MOST)
-    problem = Problem(levels, measured, n, rules, classes, rake, pool, chosen)
+    problem = Problem(levels, measured, n, rules, classes, rake, pool, chosen, concentration)
     copied = [one for view, part in parts for one in _copied(view, part, problem)]
     if not copied:
         return problem

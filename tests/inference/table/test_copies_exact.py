@@ -160,7 +160,7 @@ def test_noisy_counts_that_are_carried_alone_are_convicted(monkeypatch):
     assert distances(release, 1, wanted) > FAR
 
 
-def test_one_column_is_as_a_multinomial_model_has_it(monkeypatch):
+def test_one_column_is_as_a_multinomial_model_has_it():
     """Copies of a single step, and modips' copies of the same family: one law, two models.
 
     With concentrations of 1 alone and one class, the table's prior is a uniform Dirichlet's.
@@ -169,11 +169,11 @@ def test_one_column_is_as_a_multinomial_model_has_it(monkeypatch):
     family = bdp.families.Categorical(3, (0.5, 0.5, 0.5))
     modips = bdp.mechanisms.ModipsSBSMechanism(family, 40, (1.5, 1.5, 1.5), n)
     exact_of = bdp.MultinomialModel(prior=(1, 1, 1)).counts(bdp.Release.of(modips, seen))
-    monkeypatch.setattr(latent_records, "GRID", np.array([1.0]))
     made = Mechanism((Step({"a": ("x", "y", "z")}, prior=0.5),), 40, (1.5,), n)
     copies = [[(k,) for k, times in enumerate(each) for _ in range(times)] for each in seen]
     run = {"draws": trials, "chains": CHAINS, "warmup": 50, "thin": 1, "tables": trials, "seed": 2}
-    posterior = bdp.TableModel(1).fit(bdp.Release.of(made, copies), **run)
+    model = bdp.TableModel(1, concentration=(1, 1))
+    posterior = model.fit(bdp.Release.of(made, copies), **run)
     counts = np.rint(posterior.posterior["share"].to_numpy() * n)
     for category in range(3):
         values, _, probabilities = exact_of.marginal(category)

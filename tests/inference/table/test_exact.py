@@ -11,7 +11,7 @@ import pytest
 
 import bayesdp as bdp
 from bayesdp.engines import latent_records
-from bayesdp.engines.latent_records import ABSENT, GRID
+from bayesdp.engines.latent_records import ABSENT, CONCENTRATION, grid_of
 
 pytestmark = [
     pytest.mark.slow,
@@ -63,22 +63,23 @@ def rising(b, count: int):
     return np.log(np.add.outer(np.arange(count), b)).sum(axis=0)
 
 
-def log_prior(records, classes: int) -> float:
+def log_prior(records, classes: int, grid: np.ndarray) -> float:
     """Of labelled records, a class and its levels: each concentration is summed over its grid."""
     sizes = Counter(record[0] for record in records)
-    log = sum(rising(GRID, m) for m in sizes.values()) - rising(classes * GRID, len(records))
+    log = sum(rising(grid, m) for m in sizes.values()) - rising(classes * grid, len(records))
     total = np.log(np.mean(np.exp(log)))
     for j in range(1, len(records[0]) if records else 1):
         cells = Counter((record[0], record[j]) for record in records)
-        log = sum(rising(GRID, m) for m in cells.values())
-        log = log - sum(rising(2 * GRID, m) for m in sizes.values())
+        log = sum(rising(grid, m) for m in cells.values())
+        log = log - sum(rising(2 * grid, m) for m in sizes.values())
         total += np.log(np.mean(np.exp(log)))
     return float(total)
 
 
-def prior_of_tables(every: list, cells: list, sizes, classes: int) -> Counter:
+def prior_of_tables(every: list, cells: list, sizes, classes: int, ends=CONCENTRATION) -> Counter:
     """Prior weight of each table, as counts of its cells: of all records in all orders."""
     found: Counter = Counter()
+    grid = grid_of(ends)
     for n in sizes:
         for records in itertools.combinations_with_replacement(every, n):
             orders = math.factorial(n)
@@ -86,17 +87,17 @@ def prior_of_tables(every: list, cells: list, sizes, classes: int) -> Counter:
                 orders //= math.factorial(times)
             table = Counter(record[1:] for record in records)
             key = tuple(table[cell] for cell in cells)
-            found[key] += orders * math.exp(log_prior(records, classes))
+            found[key] += orders * math.exp(log_prior(records, classes, grid))
     return found
 
 
-def exact(release: bdp.Release, classes: int, sizes, zeros: list) -> dict:
+def exact(release: bdp.Release, classes: int, sizes, zeros: list, ends=CONCENTRATION) -> dict:
     """Posterior probability of each table, as counts of its cells."""
     made, output = release.parts[0].mechanism, np.array(release.parts[0].outputs[0])
     every = [(k, *cell) for k in range(classes) for cell in CELLS]
     if zeros:
         every = [record for record in every if not (record[1] and record[3])]
-    found = prior_of_tables(every, CELLS, sizes, classes)
+    found = prior_of_tables(every, CELLS, sizes, classes, ends)
     each = [made.statistic_of(pd.DataFrame([cell], columns=list("abc"))) for cell in CELLS]
     law = made.logp(output, np.array(list(found)) @ np.array(each))  # whose counts add up
     for key, log in zip(found, law, strict=True):
@@ -105,10 +106,11 @@ def exact(release: bdp.Release, classes: int, sizes, zeros: list) -> dict:
     return {key: weight / total for key, weight in found.items()}
 
 
-def distances(release: bdp.Release, classes: int, wanted: dict) -> np.ndarray:
+def distances(release: bdp.Release, classes: int, wanted: dict, **prior) -> np.ndarray:
     """Standard errors between the fit's shares of the likeliest tables and the exact ones."""
     run = {"draws": DRAWS, "chains": CHAINS, "warmup": 50, "thin": 1, "tables": DRAWS, "seed": 5}
-    records = bdp.TableModel(classes, rake=False).fit(release, **run).tables["records"].to_numpy()
+    fit = bdp.TableModel(classes, rake=False, **prior).fit(release, **run)
+    records = fit.tables["records"].to_numpy()
     cell = np.where(records[..., 0] == ABSENT, 8, records.astype(int) @ [4, 2, 1])
     counts = np.stack([(cell == k).sum(axis=-1) for k in range(8)], axis=-1)
     likely = sorted(wanted, key=wanted.get)[-LIKELY:]
@@ -156,6 +158,15 @@ def test_a_choices_law_is_in_the_posterior(noise, n, classes, monkeypatch):
     if n is not None:
         monkeypatch.setattr(bdp.TableModel, "read", without_choice(bdp.TableModel.read))
         assert distances(release, classes, wanted).max() > FAR
+
+
+def test_another_range_of_concentrations_is_another_prior():
+    """Where records of one class are nearly surely of one kind, or of all kinds alike."""
+    release = released("laplace", 3, [])
+    for ends in ((1e-3, 0.05), (5.0, 9.0)):
+        wanted = exact(release, 2, [3], [], ends)
+        assert distances(release, 2, wanted, concentration=ends).max() < FAR
+        assert distances(release, 2, wanted).max() > FAR
 
 
 def without_choice(read):

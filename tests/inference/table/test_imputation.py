@@ -15,7 +15,7 @@ from scipy.special import gammaln
 import bayesdp as bdp
 from bayesdp.engines.imputed_tables import Imputation, imputed_tables
 from bayesdp.engines.latent_classes import Noisy
-from bayesdp.engines.latent_records import GRID
+from bayesdp.engines.latent_records import CONCENTRATION, grid_of
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.table.model import TableModel
 from bayesdp.inference.table.posterior import TablePosterior
@@ -60,14 +60,14 @@ def posterior(tables, schema=SCHEMA, classes=6):
     return made
 
 
-def law_of(completions, classes: int) -> np.ndarray:
+def law_of(completions, classes: int, ends) -> np.ndarray:
     """Probability of each table that missing values may make, its classes summed out.
 
     A value that doesn't apply, whose code is 2, is in no count.
     """
 
     def dirichlet(counts):  # counts, shape (groups, cells), averaged over the grid
-        b, cells = GRID[:, None], counts.shape[1]
+        b, cells = grid_of(ends)[:, None], counts.shape[1]
         each = gammaln(cells * b) - gammaln(counts.sum(axis=1) + cells * b)
         each = each + np.sum(gammaln(counts + b[..., None]) - gammaln(b[..., None]), axis=2)
         return np.exp(each.sum(axis=1)).mean()
@@ -84,7 +84,8 @@ def law_of(completions, classes: int) -> np.ndarray:
     return found / found.sum()
 
 
-def test_imputed_tables_have_their_law_rules_included():
+@pytest.mark.parametrize("ends", [CONCENTRATION, (1.0, 4.0)])
+def test_imputed_tables_have_their_law_rules_included(ends):
     """Eight records, of whom one is of unknown sex: a man, or a woman who is pregnant or isn't.
 
     Pearson's statistic of 1,000 tables, each 20 sweeps after the one before; false alarms 1e-6.
@@ -95,15 +96,30 @@ def test_imputed_tables_have_their_law_rules_included():
     for unknown, woman in itertools.product([(0, 0), (0, 1), (1, 2)], [0, 1]):
         made.append(table.copy())
         made[-1][5, :2], made[-1][6, 1], made[-1][7, 0] = unknown, woman, 0
-    law = law_of(made, 2)
+    law = law_of(made, 2, ends)
     rules = [dict(enumerate(SCHEMA.excluding[0].values()))]
-    imputation = Imputation((3, 3, 2), frozenset({0, 1}), rules, 2)
+    imputation = Imputation((3, 3, 2), frozenset({0, 1}), rules, 2, ends)
     tables = np.tile(table.astype(np.uint16), (2, 500, 1, 1))
     drawn = imputed_tables(tables, imputation, seed=1).reshape(1000, *table.shape)
     counts = np.array([np.all(drawn == one, axis=(1, 2)).sum() for one in made])
     assert counts.sum() == 1000
     assert stats.chisquare(counts, 1000 * law).pvalue > 1e-6
     assert np.ptp(law) > 0.05  # all of which are far from equal
+    for other in {CONCENTRATION, (1.0, 4.0)} - {ends}:
+        assert stats.chisquare(counts, 1000 * law_of(made, 2, other)).pvalue < 1e-6
+
+
+def test_a_fits_own_concentrations_are_those_of_its_imputation(monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        "bayesdp.inference.table.imputation.imputed_tables",
+        lambda records, imputation, seed: seen.append(imputation.concentration) or records,
+    )
+    fitted = posterior([np.array([[0, 1, 0]])])
+    fitted.imputed("sex", seed=1)
+    fitted.attrs["concentration"] = "[1.0, 4.0]"
+    fitted.imputed("sex", seed=1)
+    assert seen == [CONCENTRATION, (1.0, 4.0)]
 
 
 def test_many_columns_are_followed():

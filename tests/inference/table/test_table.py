@@ -1,6 +1,8 @@
 """Posteriors of whole tables: what a fit holds, and what is computed from its latent tables."""
 
 import functools
+import json
+import math
 import warnings
 
 import arviz as az
@@ -74,6 +76,7 @@ def fitted(noise: str = "gaussian", relation: str = "add_remove", rake: bool = T
 def test_what_a_fit_holds(noise, relation):
     idata = fitted(noise, relation, rake=False)
     assert isinstance(idata, az.InferenceData)
+    assert json.loads(idata.attrs["concentration"]) == [0.001, 20.0]
     known = {"n"} if relation == "add_remove" else set()
     assert set(idata.posterior.data_vars) == {"share"} | known
     levels = idata.posterior["level"].to_numpy().tolist()
@@ -314,6 +317,10 @@ def test_wrong_releases_and_options_are_refused():
         bdp.TableModel(classes=0)
     with pytest.raises(InvalidInput, match="rake is 'no'"):
         bdp.TableModel(rake="no")
+    for wrong in ((0, 1), (2, 1), (1, 2e6), (1,), 1.0, (1, "2"), (True, 2), (1, math.nan)):
+        with pytest.raises(InvalidInput, match=r"concentration is .*from 1e-06 to 1e\+06, such as"):
+            bdp.TableModel(concentration=wrong)
+    assert bdp.TableModel(concentration=[1, 2]).concentration == (1.0, 2.0)
     with pytest.raises(InvalidInput, match="tables is 0"):
         bdp.TableModel().fit(released(), tables=0)
     other = bdp.Schema({"age": {"type": "boolean"}, "sex": {"type": "boolean"}})
