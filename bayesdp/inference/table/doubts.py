@@ -53,7 +53,7 @@ def doubts_of_unmeasured(
         yield (
             f"no released marginal has {', '.join(pairs[:5])} together"
             f"{' and others' if len(pairs) > 5 else ''}: how they are related rests on the "
-            "latent class model alone; release them together (workload)"
+            "latent class model alone; release them together (workload, or a step of copies)"
         )
     more = [
         " and ".join(filter(None, [", ".join(one[:-1]), one[-1]]))
@@ -65,7 +65,7 @@ def doubts_of_unmeasured(
             f"no released marginal has {'; or '.join(more[:5])} together"
             f"{'; nor others' if len(more) > 5 else ''}: what terms of several columns say of them "
             "rests on the latent class model, which may draw them to 0; release them together "
-            "(workload, or marginals for more than three)"
+            "(workload, marginals for more than three, or a step of copies)"
         )
 
 
