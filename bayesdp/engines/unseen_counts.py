@@ -24,7 +24,7 @@ _LONGEST = 4.0
 _BATCH = 3.0
 """Largest batch that carries counts along, in standard deviations of the widest count that a copy
 tells of."""
-_CARRIED = 20.0
+_CARRIED = 8.0
 """Records that such batches move, if none were rejected, for each record."""
 
 

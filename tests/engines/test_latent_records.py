@@ -8,13 +8,21 @@ import numpy as np
 import pytest
 
 from bayesdp.engines.latent_classes import Noisy
-from bayesdp.engines.latent_records import Problem, counted, layout_of, sample, variables_of
+from bayesdp.engines.latent_records import (
+    Problem,
+    counted,
+    layout_of,
+    sample,
+    unseen_counts,
+    variables_of,
+)
 from bayesdp.errors import EngineFailed
-from bayesdp.kernels.table.records import draw_spread, sweep
+from bayesdp.kernels.table.records import carry_batches, draw_spread, sweep
 
 LEVELS = (2, 3)
 CLASSES = 2
 SPREAD = (0.6, 1.7, 0.9)  # of the columns, and of the classes
+PURE = (0.1, 0.15, 0.9)  # where records of one class are nearly all alike
 GRID = np.array([0.2, 1.0, 3.0])
 RULE = {0: np.array([False, True]), 1: np.array([False, False, True])}
 SEEN = (
@@ -60,12 +68,12 @@ def _log_noise(records, seen, pool):
     return log
 
 
-def _table(records):
-    return tuple(sorted(record[1:] for record in records))
+def _table(records, labelled):
+    return tuple(sorted(record[1 - labelled :] for record in records))
 
 
-def _exact(sizes, spreads, rules, seen, pool):
-    """Posterior probabilities of all tables, from all sequences of records."""
+def _exact(sizes, spreads, rules, seen, pool, labelled):
+    """Posterior probabilities of all tables, with classes or without, from all their records."""
     every = list(itertools.product(range(CLASSES), *map(range, LEVELS)))
     if rules:
         every = [r for r in every if not (RULE[0][r[1]] and RULE[1][r[2]])]
@@ -76,38 +84,47 @@ def _exact(sizes, spreads, rules, seen, pool):
             for times in Counter(records).values():
                 orders //= math.factorial(times)
             weights = [math.exp(_log_prior(records, spread)) for spread in spreads]
-            found[_table(records)] += (
+            found[_table(records, labelled)] += (
                 orders * sum(weights) * math.exp(_log_noise(records, seen, pool))
             )
     total = sum(found.values())
     return {table: weight / total for table, weight in found.items()}
 
 
-def _chain(problem, state, sweeps, moves, rng, *, spread):
+def _chain(problem, state, sweeps, moves, rng, *, spread, carried=False):
     layout = layout_of(problem)
+    unseen = unseen_counts(problem, layout)._replace(most=2)
     found = Counter()
     for _ in range(sweeps):
-        sweep(layout, state, 1.0, 3, moves, rng)
+        if carried:
+            carry_batches(layout, state, unseen, 0.0, rng)
+        else:
+            sweep(layout, state, 1.0, 3, moves, rng)
         if spread:
             draw_spread(layout, state, GRID, rng)
         n = int(state.n[0])
-        found[tuple(sorted(map(tuple, state.records[:n].tolist())))] += 1
+        labelled = np.column_stack([state.classes[:n], state.records[:n]]).tolist()
+        found[_table([tuple(record) for record in labelled], carried)] += 1
     return found
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("known", "spread", "rules", "pooled"),
+    ("known", "spread", "rules", "pooled", "carried"),
     [
-        (True, False, False, False),
-        (True, True, True, False),
-        (False, False, False, False),
-        (False, True, True, False),
-        (True, True, True, True),
-        (False, False, False, True),
+        (True, False, False, False, False),
+        (True, True, True, False, False),
+        (False, False, False, False, False),
+        (False, True, True, False, False),
+        (True, True, True, True, False),
+        (False, False, False, True, False),
+        (True, False, False, False, True),
+        (True, True, True, False, True),
+        (True, False, False, True, True),
     ],
 )
-def test_tables_are_drawn_from_their_posterior(known, spread, rules, pooled):
+def test_tables_are_drawn_from_their_posterior(known, spread, rules, pooled, carried):
+    """By sweeps, or by moves that carry counts along, of records with their classes: with these."""
     seen, pool = (POOLED, POOL) if pooled else (SEEN, {})
     rng = np.random.default_rng(7)
     n, capacity = 3, 3 if known else 4
@@ -115,15 +132,17 @@ def test_tables_are_drawn_from_their_posterior(known, spread, rules, pooled):
     problem = Problem(LEVELS, seen, n if known else None, excluded, CLASSES, pool=pool)
     records = np.zeros((capacity, 2), dtype=np.uint16)
     state = counted(problem, layout_of(problem), records, np.zeros(capacity, dtype=np.int32), n)
-    state.spread[:] = SPREAD
+    own = PURE if carried else SPREAD
+    state.spread[:] = own
     sizes_of = np.array(LEVELS)[:, None]
     state.inverse[:] = 1 / (state.sizes + state.spread[:2, None] * sizes_of)
     batches = 20
     each = [
-        _chain(problem, state, 5000, 0 if known else 4, rng, spread=spread) for _ in range(batches)
+        _chain(problem, state, 5000, 0 if known else 4, rng, spread=spread, carried=carried)
+        for _ in range(batches)
     ]
-    spreads = list(itertools.product(GRID, repeat=3)) if spread else [SPREAD]
-    exact = _exact([n] if known else range(5), spreads, rules, seen, pool)
+    spreads = list(itertools.product(GRID, repeat=3)) if spread else [own]
+    exact = _exact([n] if known else range(5), spreads, rules, seen, pool, carried)
     assert {table for found in each for table in found} <= set(exact)
     likely = sorted(exact, key=exact.get)[-25:]
     share = np.array([[found[table] / 5000 for table in likely] for found in each])

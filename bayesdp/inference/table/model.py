@@ -65,7 +65,7 @@ LEFT_OUT = "left_out"
 """Attribute of a fit that names columns of the release that it isn't of."""
 _LEVELS_A_CHAIN, _THINNEST = 6e7, 20
 """Levels of records that a chain draws where `thin` isn't given, at half a microsecond each."""
-_CARRYING = 10
+_CARRYING = 6
 """Levels of a record that take as long as its moves that carry unseen counts along."""
 _CELLS_A_CHAIN, _FEWEST, _USUAL = 3e8, 25, 200
 """Cells of records in all tables that a chain rakes where `tables` isn't given, some 60 times.

@@ -27,7 +27,10 @@ levels, any other their pools. What the former says of a level is then the same 
 is kept as a factor: a pool is drawn first, by the sum of its levels' factors times their priors.
 
 A marginal's noisy counts may not have been released themselves, but records drawn by them: these
-counts are latent too, and further batches carry them along (`bayesdp.kernels.table.unseen`).
+counts are latent too, and further moves carry them along (`bayesdp.kernels.table.unseen`): batches,
+and single records that get another class and another level at once. Both are drawn from the prior
+given all other records, the class by the other columns, so that the likelihoods' ratio accepts: where
+records of a class are nearly all alike, neither moves without the other.
 
 Where marginals were chosen on confidential counts, every move but of classes is accepted with the
 ratio of the choice's law too (`bayesdp.kernels.table.choices`).
@@ -215,10 +218,9 @@ def _draw_level(
 
 
 @inlined
-def _draw_class(layout: Any, state: Any, i: int, room: Any, bases: Any, rng: Any) -> None:
-    """Draw the class of record i from its full conditional."""
-    row, old, size = state.records[i], state.classes[i], state.sizes.size
-    join(layout, state, row, old, -1.0)
+def _weigh_classes(layout: Any, state: Any, row: Any, room: Any, bases: Any) -> None:
+    """Fill in how likely each class is for a record that is in none."""
+    size = state.sizes.size
     for k in range(size):
         room[k] = state.sizes[k] + state.spread[layout.levels.size]
     d, even = layout.levels.size, size - size % CHUNK
@@ -244,6 +246,14 @@ def _draw_class(layout: Any, state: Any, i: int, room: Any, bases: Any, rng: Any
                 top = max(top, room[k])
             for k in range(size):
                 room[k] /= top
+
+
+@inlined
+def _draw_class(layout: Any, state: Any, i: int, room: Any, bases: Any, rng: Any) -> None:
+    """Draw the class of record i from its full conditional."""
+    row, old, size = state.records[i], state.classes[i], state.sizes.size
+    join(layout, state, row, old, -1.0)
+    _weigh_classes(layout, state, row, room, bases)
     total = 0.0
     for k in range(size):
         total += room[k]
@@ -261,6 +271,37 @@ def _gain(layout: Any, state: Any, r: int, i: int, added: bool) -> Any:
     if added:
         return rate if left > 0.0 else -rate
     return -rate if left >= 0.0 else rate
+
+
+@inlined
+def _moved(layout: Any, state: Any, unseen: Any, i: int, j: int, new: Any) -> float:
+    """Give record i another level in column j; return what that does to the log likelihood.
+
+    It carries noisy counts along, if some `unseen` are given and not None.
+    """
+    change = weigh_level(state.offers, state.pooled, i, j, layout.pool[layout.starts[j] + new])
+    for r in range(layout.owned[j], layout.owned[j + 1]):
+        if unseen is None or unseen.released[r]:
+            change += _gain(layout, state, r, i, False)
+    if unseen is not None:
+        change += carry(state, unseen, i, j, new)
+    relevel(layout, state, i, j, new)
+    for r in range(layout.owned[j], layout.owned[j + 1]):
+        if unseen is not None and not unseen.released[r]:
+            continue
+        place = place_of(layout, state, r, i)
+        state.left[place] += 1.0
+        change += _gain(layout, state, r, i, True)
+        state.left[place] -= 1.0
+    return change
+
+
+@inlined
+def _move_back(layout: Any, state: Any, unseen: Any, i: int, j: int, old: Any) -> None:
+    """Undo `_moved`."""
+    if unseen is not None:
+        carry(state, unseen, i, j, old)
+    relevel(layout, state, i, j, old)
 
 
 @inlined
@@ -295,27 +336,47 @@ def _batch(layout: Any, state: Any, unseen: Any, batch: Any, rng: Any) -> bool:
             continue
         batch.picked[moved] = i
         moved += 1
-        for r in range(layout.owned[j], layout.owned[j + 1]):
-            if unseen is None or unseen.released[r]:
-                change += _gain(layout, state, r, i, False)
-        change += weigh_level(state.offers, state.pooled, i, j, layout.pool[start + b])
-        if unseen is not None:
-            change += carry(state, unseen, i, j, b)
-        relevel(layout, state, i, j, b)
-        for r in range(layout.owned[j], layout.owned[j + 1]):
-            if unseen is not None and not unseen.released[r]:
-                continue
-            place = place_of(layout, state, r, i)
-            state.left[place] += 1.0
-            change += _gain(layout, state, r, i, True)
-            state.left[place] -= 1.0
+        change += _moved(layout, state, unseen, i, j, b)
     if good and math.log(1.0 - rng.random()) < change:
         return True
     for t in range(moved):
-        if unseen is not None:
-            carry(state, unseen, batch.picked[t], j, a)
-        relevel(layout, state, batch.picked[t], j, a)
+        _move_back(layout, state, unseen, batch.picked[t], j, a)
     return False
+
+
+@inlined
+def _switch(
+    layout: Any, state: Any, unseen: Any, i: int, j: int, room: Any, bases: Any, rng: Any
+) -> None:
+    """Move record i to another class and to another level of column j, or reject the move.
+
+    Both are proposed from the prior given all other records.
+    """
+    row, old, size = state.records[i], state.classes[i], state.sizes.size
+    level, start, b = np.int64(row[j]), layout.starts[j], state.spread[j]
+    join(layout, state, row, old, -1.0)
+    _weigh_classes(layout, state, row, room, bases)
+    total = 0.0
+    for k in range(size):
+        room[k] /= (state.turned[start + level, k] + b) * state.inverse[j, k]
+        total += room[k]
+    new = chosen(room, size, total, rng)
+    total = 0.0
+    for c in range(layout.levels[j]):
+        room[c] = state.counts[new, start + c] + b
+        total += room[c]
+    to = np.int64(chosen(room, layout.levels[j], total, rng))
+    join(layout, state, row, old, 1.0)
+    if to != level:
+        if is_excluded(layout, row, j, to):
+            return
+        change = _moved(layout, state, unseen, i, j, to)
+        if not math.log(1.0 - rng.random()) < change:
+            _move_back(layout, state, unseen, i, j, level)
+            return
+    join(layout, state, row, old, -1.0)
+    state.classes[i] = new
+    join(layout, state, row, new, 1.0)
 
 
 @inlined
@@ -446,7 +507,7 @@ def sweep(
 
 @kernel
 def carry_batches(layout: Any, state: Any, unseen: Any, batches: float, rng: Any) -> None:
-    """Move batches of records that carry unseen noisy counts along.
+    """Move batches of records, and records with their classes, that carry unseen counts along.
 
     Parameters
     ----------
@@ -460,6 +521,11 @@ def carry_batches(layout: Any, state: Any, unseen: Any, batches: float, rng: Any
     rng : numpy Generator
     """
     order, ends = np.empty(state.n[0], dtype=np.int64), np.empty(state.sizes.size + 1, np.int64)
+    room = np.empty(max(layout.levels.max(), state.sizes.size))
+    bases = np.empty(layout.levels.size, dtype=np.int64)
+    for i in range(state.n[0]):
+        for j in range(layout.levels.size):
+            _switch(layout, state, unseen, i, j, room, bases, rng)
     _by_class(state, order, ends)
     batch = Batch(order, ends, np.empty(unseen.most, dtype=np.int64))
     mean = unseen.most / math.log(unseen.most + 1.0)  # fewer where they are larger
