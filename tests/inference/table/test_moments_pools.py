@@ -26,7 +26,8 @@ SCHEMA = bdp.Schema(
 )
 NAMES = list(SCHEMA.columns)
 MIDDLES = SCHEMA.columns["x"].middles
-FIRSTS = [0, 2, 4, 7, 12, 20, CELLS]
+LAID = np.array([0, 2, 4, 7, 12, 20, CELLS])
+FIRSTS = LAID.tolist()
 PAIRS = tuple(itertools.combinations(range(4), 2))
 TRIPLES = tuple(itertools.combinations(range(4), 3))
 MISSING = {0: CELLS, 1: 3}
@@ -40,7 +41,7 @@ def records(
     e = rng.choice(3, n, p=[0.5, 0.3, 0.2])
     pool = np.array([rng.choice(6, p=p) for p in POOLS[e]])
     place = np.minimum(rng.exponential(0.35, n), 0.999)  # a density exp(t x), but for its end
-    starts, sizes = np.array(FIRSTS)[pool], np.diff(FIRSTS)[pool]
+    starts, sizes = LAID[pool], np.diff(LAID)[pool]
     x = starts + (place * sizes).astype(int)
     s = rng.random(n) < 1 / (1 + np.exp(1 - 0.03 * MIDDLES[x] - 0.5 * (e == 1)))
     mean = np.exp(0.2 + 0.007 * MIDDLES[x] + 0.3 * (e == 1))
@@ -125,6 +126,13 @@ def test_without_noise_a_pooled_predictor_is_its_pools_mean_in_complete_records(
     np.testing.assert_allclose(many.draws.std(axis=0) / fit.bse, 1, atol=0.07)
 
 
+@pytest.fixture
+def _two_pools(monkeypatch):
+    """Wide ones, so that much of what x says is within them."""
+    monkeypatch.setitem(globals(), "FIRSTS", [0, 6, CELLS])
+
+
+@pytest.mark.usefixtures("_two_pools")
 def test_without_noise_a_pooled_outcome_has_the_grids_squares_in_complete_records():
     codes = records(np.random.default_rng(3), 2000)
     complete, law = seen(codes, 0, 1), law_of(codes)
@@ -248,6 +256,18 @@ def test_without_noise_a_link_s_mean_is_over_the_pool(gaps, formula, family):
     many = estimated(formula, family, counted(codes, 1e-6), [codes] * 2, **asked)
     # 4,000 draws: a standard deviation is within .06 of its own but once in ten million.
     np.testing.assert_allclose(many.draws.std(axis=0) / errors, 1, atol=0.06)
+
+
+@pytest.mark.usefixtures("_two_pools")
+def test_counts_within_a_pool_vary_by_more_than_their_mean():
+    rng = np.random.default_rng(4)
+    codes = records(rng, 2000)
+    x = np.append(MIDDLES, 0)[codes[:, 0]]
+    codes[:, 3] = rng.poisson(np.exp(0.018 * x - 1)).clip(0, 9)
+    asked = {"draws": 4000, "target": "population"}
+    found = estimated("v ~ x + C(e)", "poisson", counted(codes, 1e-6), [codes], **asked)
+    _, errors = root_of(codes, "poisson")
+    np.testing.assert_allclose(found.draws.std(axis=0) / errors, 1, atol=0.06)
 
 
 def test_products_with_a_pooled_column_vary_together():
