@@ -33,6 +33,40 @@ the census table adult, income regressed on five columns at epsilon 1, 94% of co
 covered with resamples of the records for tables, and 87% with tables whose columns are shuffled, 20
 releases. Where a label's records are as few as the noise, as good as no draw has a root, and tables
 answer.
+
+A predictor that was counted in pools of its cells has its pool's mean in x and X'y. Any function of
+predictors may multiply what outcomes are above their means for sum x (y - mu) to be 0 on average,
+but the mean outcome in a pool isn't that at the predictor's mean. With v = beta' C beta, where C is
+the covariance of predictors within pools,
+
+    mu = (g(x'beta + sqrt v) + g(x'beta - sqrt v)) / 2
+
+is right to the second order. Coefficients are then drawn from
+
+    N(beta, J^-1 X' diag(w s) X J^-T),
+
+where J is the derivative of sum w x mu, and s that variance of the outcome which is phi times its
+law's at mu, and in Poisson regression, whose phi leaves it out, that between the two points. C is
+by the evenest law in each pool that has its drawn mean, in proportion to exp(t x). Variances by
+drawn counts are noise in a long tail's empty cells, and made slopes 7% too large at epsilon 10.
+Where in its pool a number is, is taken to be unrelated to other columns. A pooled outcome is left
+to tables, as the mean in its pools isn't linear in predictors.
+
+In the surveys of `moments` with a log-normal income in eight pools and a category, 3,000 records,
+60 surveys at epsilon .5, 1 and 3, 95% intervals of all slopes cover 97, 97 and 97% in logistic and
+97, 93 and 94% in Poisson regression, and those of income's 97, 97 and 97% and 95, 93 and 95%; they
+are 2.1, 1.3 and .8 times as long as it is, and 8.6, 4.7 and 1.9. Without missing values all are
+covered in 96, 95 and 90%, and 94, 93 and 92%, income's in 93, 95 and 95%, and 90, 92 and 97%. Its
+median is .9 to 1.02 and .4 to .94 times the truth. Beside latent tables of the same releases, 1,500
+records, 23 to 30 surveys: these have .08 to .26 times income's slope, and cover it in 0, 0 and 24%,
+and 0, 0 and 4%, moments in 100, 93 and 92%, and all three times, with intervals 16, 6 and 2.3, and
+29, 21 and 8 times as long (all slopes: tables 57 to 67%, moments 92 to 99%).
+
+What is left with hardly any noise, at epsilon 1,000, 40 to 60 surveys of 3,000 records without
+missing values: the logistic slope is 1.00 times the truth, and .97 by pools' means alone. The
+Poisson one, whose last pool is more skewed than the law, is 1.04 times the truth, covered in 92%,
+and 1.07 by means alone; with a ceiling of 15 on outcomes, which the link doesn't have, 1.08 times,
+covered in 83%, and 1.11 times, in 63%.
 """
 
 from __future__ import annotations

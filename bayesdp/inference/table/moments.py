@@ -51,6 +51,22 @@ regressed on two columns and as a predictor, 3,000 records, 200 releases at epsi
 to 98% are covered. Where the last pool has many empty cells its mean is hardly known but for its
 ends, and slopes come out 1.4, 1.2 and 1.0 times the truth on average, within intervals that are
 2.5, 1.4 and .7 times the slope.
+
+Missing values of a pooled column are a pool of their own, and records that lack another column are
+taken off as counts, so that those left have the drawn pools' means: what is missing is taken to be
+unrelated to where in its pool a number is. A log-normal income and a category that are both missing
+in 6 to 20% of records, eight pools of such a grid, 3,000 records, 60 surveys at epsilon .5, 1 and
+3, tables resampled from the records: 95% intervals of all slopes cover 99, 96 and 97% where income
+is the outcome, 95, 94 and 92% where it is a predictor, whose own slope's cover 93, 90 and 93% and
+are 3.8, 2.3 and 1.1 times as long as it is; without missing values 93, 98 and 97%, 92, 92 and 96%,
+and 92, 92 and 98%, 3.1, 1.8 and .95 times. Where they are as long as twice the slope or more, its
+median is .5 to .8 times the truth.
+
+Beside latent tables of the same releases, 1,500 records, 25 to 30 surveys: these have .11, .15 and
+.24 times such a slope, and cover it in none, none and 4%, moments in 100, 97 and 92%, with
+intervals 25, 11 and 5 times as long (all slopes: tables 67, 63 and 61%, moments 99, 98 and 88%). Of
+slopes of income as the outcome, tables cover 97 to 99%, and moments 95 to 97%, with intervals .9,
+.6 and .6 times as long.
 """
 
 from __future__ import annotations
