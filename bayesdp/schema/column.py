@@ -75,6 +75,11 @@ class Column(BaseModel):
         return None
 
     @property
+    def widths(self) -> NDArray[np.float64] | None:
+        """Width of each cell, in the numbers that it is coded by; None where there are none."""
+        return None
+
+    @property
     def variances(self) -> NDArray[np.float64] | None:
         """Variance of numbers that are uniform in each cell; None where cells aren't intervals."""
         return None

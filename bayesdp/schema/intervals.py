@@ -302,9 +302,12 @@ class _Whole(Intervals):
         return np.asarray(self.starts + after - 1) / 2
 
     @property
+    def widths(self) -> NDArray[np.float64]:
+        return np.diff(np.append(self.starts, self.ends[1] + 1)).astype(np.float64)
+
+    @property
     def variances(self) -> NDArray[np.float64]:
-        widths = np.diff(np.append(self.starts, self.ends[1] + 1)).astype(np.float64)
-        return np.asarray(widths**2 - 1) / 12
+        return np.asarray(self.widths**2 - 1) / 12
 
     def points(self, codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw a whole number in each interval, uniformly."""
@@ -433,8 +436,12 @@ class Real(Intervals):
         return np.asarray(self.starts + np.append(self.starts[1:], self.ends[1])) / 2
 
     @property
+    def widths(self) -> NDArray[np.float64]:
+        return np.diff(np.append(self.starts, self.ends[1])).astype(np.float64)
+
+    @property
     def variances(self) -> NDArray[np.float64]:
-        return np.asarray(np.diff(np.append(self.starts, self.ends[1])) ** 2) / 12
+        return np.asarray(self.widths**2) / 12
 
     @property
     def takes(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
 
 import bayesdp as bdp
 from bayesdp.errors import InvalidInput
@@ -224,3 +225,13 @@ def test_the_posterior_has_the_grid_and_tables_have_the_pools():
     inside = slope.interval(0.9999).loc["age"]
     assert slope.by == "moments"
     assert inside["lower"] <= exact <= inside["upper"]
+    income = posterior.regression("votes ~ age + income", family="logit", seed=1, target="data")
+    whole = frame.dropna().astype(float)
+    fit = sm.Logit(whole["votes"], sm.add_constant(whole[["age", "income"]])).fit(disp=False)
+    inside = income.interval(0.9999)
+    assert income.by == "moments"
+    assert (inside["lower"].to_numpy() <= fit.params).all()
+    assert (fit.params <= inside["upper"].to_numpy()).all()
+    assert posterior.regression("income ~ age", draws=20, seed=1).by == "moments"
+    with pytest.raises(InvalidInput, match="has no private cut points"):
+        posterior.regression("age ~ votes", family="poisson", by="moments")

@@ -71,6 +71,17 @@ class Design:
         """Place of the intercept."""
         return next((block.places[0] for block in self.blocks if not block.columns), None)
 
+    @property
+    def predictors(self) -> Design:
+        """The design without the outcome."""
+        blocks = []
+        for one in self.blocks:
+            kept = [k for k, place in enumerate(one.places) if place < len(self.names)]
+            if kept:
+                places = [one.places[k] for k in kept]
+                blocks.append(one._replace(values=one.values[..., kept], places=places))
+        return replace(self, blocks=blocks)
+
     @cached_property
     def used(self) -> Columns:
         """The table's columns that the design has."""

@@ -33,19 +33,60 @@ the census table adult, income regressed on five columns at epsilon 1, 94% of co
 covered with resamples of the records for tables, and 87% with tables whose columns are shuffled, 20
 releases. Where a label's records are as few as the noise, as good as no draw has a root, and tables
 answer.
+
+A predictor that was counted in pools of its cells has its pool's mean in x and X'y. Any function of
+predictors may multiply what outcomes are above their means for sum x (y - mu) to be 0 on average,
+but the mean outcome in a pool isn't that at the predictor's mean. With v = beta' C beta, where C is
+the covariance of predictors within pools,
+
+    mu = (g(x'beta + sqrt v) + g(x'beta - sqrt v)) / 2
+
+is right to the second order. Coefficients are then drawn from
+
+    N(beta, J^-1 X' diag(w s) X J^-T),
+
+where J is the derivative of sum w x mu, and s that variance of the outcome which is phi times its
+law's at mu, and in Poisson regression, whose phi leaves it out, that between the two points. C is
+by the evenest law in each pool that has its drawn mean, in proportion to exp(t x). Variances by
+drawn counts are noise in a long tail's empty cells, and made slopes 7% too large at epsilon 10.
+Where in its pool a number is, is taken to be unrelated to other columns. A pooled outcome is left
+to tables, as the mean in its pools isn't linear in predictors.
+
+In the surveys of `moments` with a log-normal income in eight pools and a category, 3,000 records,
+60 surveys at epsilon .5, 1 and 3, 95% intervals of all slopes cover 97, 97 and 97% in logistic and
+97, 93 and 94% in Poisson regression, and those of income's 97, 97 and 97% and 95, 93 and 95%; they
+are 2.1, 1.3 and .8 times as long as it is, and 8.6, 4.7 and 1.9. Without missing values all are
+covered in 96, 95 and 90%, and 94, 93 and 92%, income's in 93, 95 and 95%, and 90, 92 and 97%. Its
+median is .9 to 1.02 and .4 to .94 times the truth. Beside latent tables of the same releases, 1,500
+records, 23 to 30 surveys: these have .08 to .26 times income's slope, and cover it in 0, 0 and 24%,
+and 0, 0 and 4%, moments in 100, 93 and 92%, and all three times, with intervals 16, 6 and 2.3, and
+29, 21 and 8 times as long (all slopes: tables 57 to 67%, moments 92 to 99%).
+
+What is left with hardly any noise, at epsilon 1,000, 40 to 60 surveys of 3,000 records without
+missing values: the logistic slope is 1.00 times the truth, and .97 by pools' means alone. The
+Poisson one, whose last pool is more skewed than the law, is 1.04 times the truth, covered in 92%,
+and 1.07 by means alone; with a ceiling of 15 on outcomes, which the link doesn't have, 1.08 times,
+covered in 83%, and 1.11 times, in 63%.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from bayesdp.inference.table.design import Design, scaled
+from bayesdp.inference.table.design import Columns, Design, scaled
+from bayesdp.inference.table.pool_means import (
+    covariances_by_pools,
+    means_by_pools,
+    pooled_table,
+)
 
 Floats = NDArray[np.float64]
 _STEPS, _LONGEST, _NEAR, _FAR = 60, 4.0, 1e-9, 100.0
@@ -91,36 +132,86 @@ LINKS = {
 }
 
 
-@dataclass(frozen=True)
-class Predictors:
-    """Predictors in the cells that latent tables have, and the tables' counts there.
+class Places(NamedTuple):
+    """Predictors in the cells of latent tables: of each draw, or the same ones for all.
 
     Attributes
     ----------
-    x : ndarray, shape (cells, coefficients)
-    intercept : int or None
-        Its place among the coefficients.
-    tables : ndarray, shape (tables, cells)
-    pairs : tuple of ndarray of int, shape (products,) each
-        Places of the predictors whose products' sums are drawn.
-    products : ndarray, shape (cells, products + 1)
-        These products, and 1.
-    sums : ndarray, shape (tables, products + 1)
-        Sums of the products over each table, and the number of its records.
-    shift : ndarray, shape (products + 1, cells)
+    x : ndarray, shape (1 or draws, cells, coefficients)
+        Their means there.
+    products : ndarray, shape (1 or draws, cells, products + 1)
+        Products of two of these, and 1.
+    shift : ndarray, shape (1 or draws, products + 1, cells)
         What is added to counts for each unit that a table's sum is short of.
+    within : ndarray, shape (draws, cells, varying, varying), or None
+        Covariances, within cells, of the predictors that vary there; None where they are the same
+        for all draws.
     """
 
     x: Floats
-    intercept: int | None
+    products: Floats
+    shift: Floats
+    within: Floats | None
+
+    def of(self, draws: NDArray[Any]) -> Places:
+        """Keep those of some draws."""
+        if self.within is None:
+            return self
+        return Places(self.x[draws], self.products[draws], self.shift[draws], self.within[draws])
+
+
+class Means(NamedTuple):
+    """Means of the outcome in cells at some coefficients, and how they change with these.
+
+    Attributes
+    ----------
+    furthest : ndarray, shape (draws,)
+        Largest linear predictor.
+    mean, slope : ndarray, shape (draws, cells)
+        Mean of the outcome, and of its derivative by the linear predictor.
+    between : ndarray, shape (1 or draws, 1 or cells)
+        Variance, within the cell, of records' means.
+    bent : ndarray, shape (draws, cells, varying), or None
+        Change of the mean with the coefficients by way of how far predictors vary in the cell.
+    """
+
+    furthest: Floats
+    mean: Floats
+    slope: Floats
+    between: Floats
+    bent: Floats | None
+
+
+@dataclass(frozen=True)
+class Predictors:
+    """Cells of the predictors' columns that latent tables have, and the tables' counts there.
+
+    Attributes
+    ----------
+    design : Design
+        Without the outcome.
+    pooled : mapping of int to ndarray of int
+        First cells of the pools in which columns were counted with others: their cells here.
+    codes : dict of int to ndarray of int, shape (cells,)
+        The cells, by the predictors' columns of the table.
+    tables : ndarray, shape (tables, cells)
+    pairs : tuple of ndarray of int, shape (products,) each
+        Places of the predictors whose products' sums are drawn.
+    """
+
+    design: Design
+    pooled: Mapping[int, NDArray[np.integer]]
+    codes: dict[int, NDArray[np.int64]]
     tables: Floats
     pairs: tuple[NDArray[np.int64], NDArray[np.int64]]
-    products: Floats
-    sums: Floats
-    shift: Floats
 
     @classmethod
-    def of(cls, design: Design, tables: Iterable[NDArray[np.integer]]) -> Predictors | None:
+    def of(
+        cls,
+        design: Design,
+        tables: Iterable[NDArray[np.integer]],
+        pooled: Mapping[int, NDArray[np.integer]],
+    ) -> Predictors | None:
         """Count latent tables' records in the predictors' cells; None if too many or none.
 
         Parameters
@@ -129,30 +220,81 @@ class Predictors:
         tables : iterable of ndarray of int, shape (records, columns)
             Columns in the order by which the design's blocks are numbered, of the records that have
             a value in each.
+        pooled : mapping of int to ndarray of int
+            First cells of the pools in which columns were counted with others.
         """
-        p = design.size - 1
-        blocks = [block for block in design.blocks if min(block.places) < p]
-        used = sorted({k for block in blocks for k in block.columns})
+        design = design.predictors
+        used = design.used
         sizes = (1, *(design.levels[k] for k in used))  # one cell without predictors
-        each = [_cells(one, used, sizes) for one in tables]
+        each = [_cells(pooled_table(one, pooled), used, sizes) for one in tables]
         cells, where = np.unique(np.concatenate(each), return_inverse=True)
-        pairs = np.triu_indices(p)
+        pairs = np.triu_indices(design.size - 1)
         if not 0 < cells.size * max(pairs[0].size, len(each)) <= _MOST:
             return None
         split = np.split(where, np.cumsum([len(one) for one in each])[:-1])
         counts = np.array([np.bincount(one, minlength=cells.size) for one in split], dtype=float)
-        x = np.ones((cells.size, p))
         codes = dict(zip(used, np.unravel_index(cells, sizes)[1:], strict=True))
-        for block in blocks:
-            for k, place in enumerate(block.places):
-                if place < p:
-                    x[:, place] = block.values[*(codes[column] for column in block.columns), k]
-        products = np.column_stack([x[:, pairs[0]] * x[:, pairs[1]], np.ones(cells.size)])
-        shift = _shift(products, counts.mean(axis=0))
-        return cls(x, design.intercept, counts, pairs, products, counts @ products, shift)
+        return cls(design, pooled, codes, counts, pairs)
+
+    @property
+    def size(self) -> int:
+        """Number of cells times that of coefficients."""
+        return int(self.tables.shape[1]) * (self.design.size - 1)
+
+    @cached_property
+    def varying(self) -> list[int]:
+        """Places of the predictors that vary within cells, as those of pooled columns do."""
+        blocks = [one for one in self.design.blocks if self.pooled.keys() & {*one.columns}]
+        return [place for one in blocks for place in one.places]
+
+    def places(self, grids: Mapping[int, Floats]) -> Places:
+        """Predictors in the cells, by counts of the cells of pooled columns."""
+        if not self.varying:
+            return self._fixed
+        values = means_by_pools(self.design.values, self.pooled, grids)
+        return self._placed(values, self._within(values, grids))
+
+    @cached_property
+    def _fixed(self) -> Places:
+        return self._placed(self.design.values, None)
+
+    def _placed(self, values: Mapping[Columns, Floats], within: Floats | None) -> Places:
+        draws = 1 if within is None else len(within)
+        x = np.ones((draws, self.tables.shape[1], self.design.size - 1))
+        for block in self.design.blocks:
+            x[..., block.places] = self._at(block.columns, values[block.columns])
+        one = np.ones((*x.shape[:-1], 1))
+        products = np.concatenate([x[..., self.pairs[0]] * x[..., self.pairs[1]], one], axis=-1)
+        return Places(x, products, _shift(products, self.tables.mean(axis=0)), within)
+
+    def _at(self, columns: Columns, values: Floats) -> Floats:
+        """Values in the cells, shape (1 or draws, cells, ...), of those by some columns."""
+        cells: tuple[Any, ...] = (slice(None), *(self.codes[k] for k in columns))
+        return np.asarray(values[cells])
+
+    def _within(self, values: Mapping[Columns, Floats], grids: Mapping[int, Floats]) -> Floats:
+        """Covariances within cells, where those of different pooled columns are unrelated."""
+        known, spot = self.design.values, {k: i for i, k in enumerate(self.varying)}
+        draws = max(map(len, grids.values()))
+        made = np.zeros((draws, self.tables.shape[1], len(spot), len(spot)))
+        for k, firsts in self.pooled.items():
+            blocks = [one for one in self.design.blocks if k in one.columns]
+            for one, other in product(blocks, blocks):
+                a, b = ((each.columns, known[each.columns]) for each in (one, other))
+                columns, each = covariances_by_pools(a, b, k, grids[k], firsts)
+                rows, others = ([spot[place] for place in part.places] for part in (one, other))
+                made[..., np.array(rows)[:, None], others] = self._at(columns, each)
+        return made
 
     def coefficients(
-        self, link: Link, gram: Floats, n: Floats, rng: np.random.Generator, *, sampled: bool
+        self,
+        link: Link,
+        gram: Floats,
+        n: Floats,
+        grids: Mapping[int, Floats],
+        rng: np.random.Generator,
+        *,
+        sampled: bool,
     ) -> Floats:
         """Coefficients of those drawn Z'Z that have some, shape (kept, coefficients).
 
@@ -163,58 +305,94 @@ class Predictors:
             The outcome is the last column of Z.
         n : ndarray, shape (draws,)
             Number of records.
+        grids : mapping of int to ndarray, shape (draws, cells)
+            Counts of the cells of columns that were counted in pools with others.
         rng : numpy Generator
         sampled : bool
             Whether the coefficients are the population's, with sampling error.
         """
-        size = max(1, _HELD // len(self.x))
-        parts = [slice(first, first + size) for first in range(0, len(n), size)]
-        made = [self._made(link, gram[one], n[one], rng, sampled=sampled) for one in parts]
-        return np.concatenate([np.empty((0, self.x.shape[1])), *made])
+        held = self.tables.shape[1] * (self.pairs[0].size if self.varying else 1)
+        size = max(1, _HELD // held)
+        made = [np.empty((0, self.design.size - 1))]
+        for first in range(0, len(n), size):
+            one = slice(first, first + size)
+            at = self.places({k: each[one] for k, each in grids.items()})
+            made.append(self._made(link, at, gram[one], n[one], rng, sampled=sampled))
+        return np.concatenate(made)
 
     def _made(
-        self, link: Link, gram: Floats, n: Floats, rng: np.random.Generator, *, sampled: bool
+        self,
+        link: Link,
+        at: Places,
+        gram: Floats,
+        n: Floats,
+        rng: np.random.Generator,
+        *,
+        sampled: bool,
     ) -> Floats:
-        chosen = rng.integers(0, len(self.tables), len(n))
+        counts = self.tables[rng.integers(0, len(self.tables), len(n))]
         sums = np.column_stack([gram[:, *self.pairs], n])
-        weights = self.tables[chosen] + (sums - self.sums[chosen]) @ self.shift
-        beta, fine = self._roots(link, weights, gram[:, :-1, -1], n)
-        beta, weights, squares, n = beta[fine], weights[fine], gram[fine, -1, -1], n[fine]
+        weights = counts + _times(sums - _times(counts, at.products), at.shift)
+        beta, fine = self._roots(link, at, weights, gram[:, :-1, -1], n)
         if not sampled:
-            return beta
-        mean = link.mean(beta @ self.x.T)
-        phi = np.ones(len(n))
+            return beta[fine]
+        beta, weights, squares, n = beta[fine], weights[fine], gram[fine, -1, -1], n[fine]
+        at = at.of(fine)
+        found = self._means(link, at, beta)
+        phi, variances = np.ones(len(n)), np.asarray(link.slope(found.mean))
         if link.dispersed:
-            rest = squares - np.sum(weights * mean**2, axis=1)
-            variance = np.sum(weights * link.slope(mean), axis=1)
+            rest = squares - np.sum(weights * (found.mean**2 + found.between), axis=1)
+            variance = np.sum(weights * variances, axis=1)
             phi = n * rest / variance / rng.chisquare(n - beta.shape[1])
-        kept = phi > 0  # where not, no outcomes have these squares
-        roots = np.linalg.cholesky(self._information(link, weights[kept], mean[kept]))
-        errors = np.sqrt(phi[kept])[:, None] * rng.standard_normal(beta[kept].shape)
-        moved = np.linalg.solve(roots.swapaxes(1, 2), errors[..., None])[..., 0]
+            variances = phi[:, None] * variances + found.between
+        spread = self._information(at, weights * variances)
+        kept = (phi > 0) & _is_definite(spread)  # where not, no outcomes have these squares
+        roots = np.linalg.cholesky(spread[kept])
+        errors = rng.standard_normal(beta[kept].shape)
+        change = self._change(at, weights, found)[kept]
+        moved = np.linalg.solve(change, roots @ errors[..., None])[..., 0]
         return np.asarray(beta[kept] + moved)
 
+    def _means(self, link: Link, at: Places, beta: Floats) -> Means:
+        """Means of the outcome in cells: of two points where predictors vary within them."""
+        linear = _times(beta, at.x.swapaxes(-1, -2))
+        if at.within is None:
+            mean = link.mean(linear)
+            furthest = np.abs(linear).max(axis=1)
+            return Means(furthest, mean, link.slope(mean), np.zeros((1, 1)), None)
+        ours = beta[:, None, self.varying]
+        turned = (at.within @ ours[..., None])[..., 0]
+        apart = np.sqrt(np.sum(turned * ours, axis=-1).clip(0.0, _FAR**2))
+        high, low = link.mean(linear + apart), link.mean(linear - apart)
+        up, down = link.slope(high), link.slope(low)
+        bent = (up - down) / (2 * np.maximum(apart, _NEAR))
+        furthest = (np.abs(linear) + apart).max(axis=1)
+        between = ((high - low) / 2) ** 2
+        mean, slope = (high + low) / 2, (up + down) / 2
+        return Means(furthest, mean, slope, between, bent[..., None] * turned)
+
     def _roots(
-        self, link: Link, weights: Floats, goal: Floats, n: Floats
+        self, link: Link, at: Places, weights: Floats, goal: Floats, n: Floats
     ) -> tuple[Floats, NDArray[np.bool_]]:
         """Find where sum w mu x = X'y by Newton's steps, and say where they found a maximum."""
         beta = np.zeros(goal.shape)
         going = np.ones(len(n), dtype=bool)
-        if self.intercept is not None:
-            overall = goal[:, self.intercept] / n
+        if (first := self.design.intercept) is not None:
+            overall = goal[:, first] / n
             going = link.slope(overall) > 0
-            beta[going, self.intercept] = link.predictor(overall[going])
+            beta[going, first] = link.predictor(overall[going])
         fine = np.zeros(len(n), dtype=bool)
         for _ in range(_STEPS):
-            going &= np.abs(beta @ self.x.T).max(axis=1) < _FAR
             k = np.flatnonzero(going)
-            mean = link.mean(beta[k] @ self.x.T)
-            information = self._information(link, weights[k], mean)
-            definite = np.linalg.eigvalsh(scaled(information)[0])[:, 0] > _DETERMINED
+            here, w = at.of(k), weights[k]
+            found = self._means(link, here, beta[k])
+            definite = _is_definite(self._information(here, w * found.slope))
+            definite &= found.furthest < _FAR
             going[k[~definite]] = False
-            k, short = k[definite], goal[k] - (weights[k] * mean) @ self.x
-            step = np.linalg.solve(information[definite], short[definite][..., None])[..., 0]
-            longest = np.abs(step @ self.x.T).max(axis=1)
+            change, short = self._change(here, w, found), goal[k] - _times(w * found.mean, here.x)
+            step = np.linalg.solve(change[definite], short[definite][..., None])[..., 0]
+            here, k = here.of(definite), k[definite]
+            longest = np.abs(_times(np.asarray(step), here.x.swapaxes(-1, -2))).max(axis=1)
             beta[k] += step / np.maximum(1.0, longest / _LONGEST)[:, None]
             done = k[longest < _NEAR]
             fine[done], going[done] = True, False
@@ -222,13 +400,30 @@ class Predictors:
                 break
         return beta, fine
 
-    def _information(self, link: Link, weights: Floats, mean: Floats) -> Floats:
-        """X' diag(w mu') X for each draw."""
-        p = self.x.shape[1]
-        made = np.empty((len(mean), p, p))
-        halves = (weights * link.slope(mean)) @ self.products[:, :-1]
+    def _change(self, at: Places, weights: Floats, found: Means) -> Floats:
+        """Derivative of sum w mu x by the coefficients, for each draw."""
+        made = self._information(at, weights * found.slope)
+        if found.bent is not None:
+            made[..., self.varying] += at.x.swapaxes(1, 2) @ (weights[..., None] * found.bent)
+        return made
+
+    def _information(self, at: Places, weights: Floats) -> Floats:
+        """X' diag(w) X for each draw."""
+        p = self.design.size - 1
+        made = np.empty((len(weights), p, p))
+        halves = _times(weights, at.products[..., :-1])
         made[:, *self.pairs] = made[:, *self.pairs[::-1]] = halves
         return made
+
+
+def _times(rows: Floats, each: Floats) -> Floats:
+    """Multiply rows, shape (draws, m), by matrices, shape (1 or draws, m, k)."""
+    return np.asarray(rows @ each[0] if len(each) == 1 else (rows[:, None, :] @ each)[:, 0])
+
+
+def _is_definite(information: Floats) -> NDArray[np.bool_]:
+    """Say of which draws a matrix is positive definite."""
+    return np.asarray(np.linalg.eigvalsh(scaled(information)[0])[:, 0] > _DETERMINED)
 
 
 def _cells(
@@ -240,10 +435,11 @@ def _cells(
 
 
 def _shift(products: Floats, mean: Floats) -> Floats:
-    """Make diag(m) F (F' diag(m) F)^+, transposed."""
+    """Make diag(m) F (F' diag(m) F)^+, transposed, of each F, shape (..., cells, products + 1)."""
     weighed = products * mean[:, None]
-    gram, length = scaled(products.T @ weighed)
+    gram, length = scaled(products.swapaxes(-1, -2) @ weighed)
     values, vectors = np.linalg.eigh(gram)
     kept = values > _DETERMINED
-    roots = vectors[:, kept] / length[:, None]
-    return np.asarray((roots / values[kept]) @ (weighed @ roots).T)
+    inverse = np.where(kept, 1 / np.where(kept, values, 1.0), 0.0)
+    roots = vectors / length[..., :, None]
+    return np.asarray((roots * inverse[..., None, :]) @ (weighed @ roots).swapaxes(-1, -2))

@@ -51,16 +51,32 @@ regressed on two columns and as a predictor, 3,000 records, 200 releases at epsi
 to 98% are covered. Where the last pool has many empty cells its mean is hardly known but for its
 ends, and slopes come out 1.4, 1.2 and 1.0 times the truth on average, within intervals that are
 2.5, 1.4 and .7 times the slope.
+
+Missing values of a pooled column are a pool of their own, and records that lack another column are
+taken off as counts, so that those left have the drawn pools' means: what is missing is taken to be
+unrelated to where in its pool a number is. A log-normal income and a category that are both missing
+in 6 to 20% of records, eight pools of such a grid, 3,000 records, 60 surveys at epsilon .5, 1 and
+3, tables resampled from the records: 95% intervals of all slopes cover 99, 96 and 97% where income
+is the outcome, 95, 94 and 92% where it is a predictor, whose own slope's cover 93, 90 and 93% and
+are 3.8, 2.3 and 1.1 times as long as it is; without missing values 93, 98 and 97%, 92, 92 and 96%,
+and 92, 92 and 98%, 3.1, 1.8 and .95 times. Where they are as long as twice the slope or more, its
+median is .5 to .8 times the truth.
+
+Beside latent tables of the same releases, 1,500 records, 25 to 30 surveys: these have .11, .15 and
+.24 times such a slope, and cover it in none, none and 4%, moments in 100, 97 and 92%, with
+intervals 25, 11 and 5 times as long (all slopes: tables 67, 63 and 61%, moments 99, 98 and 88%). Of
+slopes of income as the outcome, tables cover 97 to 99%, and moments 95 to 97%, with intervals .9,
+.6 and .6 times as long.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +93,12 @@ from bayesdp.inference.table.design import (
 )
 from bayesdp.inference.table.estimates import Estimates
 from bayesdp.inference.table.generalized import LINKS, Predictors
+from bayesdp.inference.table.pool_means import (
+    means_by_pools,
+    means_of_pools,
+    pooled_table,
+    smoothed,
+)
 from bayesdp.inference.table.released import read
 from bayesdp.schema.column import Column
 
@@ -86,10 +108,32 @@ _NUMBERS = 10**7
 _TRIES, _FEWEST, _WORK = 200, 5, 10**8
 """Draws that are tried for each that is asked for, before noise is said to drown the moments: at
 most, and the fewest, as many as take so many numbers."""
+_HELD = 5 * 10**7
+"""Counts of latent tables' records that aren't complete: 200 MB."""
 _EACH = 100
 """Times that a family with a link takes each number of its predictors."""
 Tables = Callable[[], Iterable[NDArray[np.integer]]]
-Grams = Callable[[int, np.random.Generator], tuple[Floats, Floats]]
+
+
+class Moments(NamedTuple):
+    """Draws of what is computed from counts.
+
+    Attributes
+    ----------
+    gram : ndarray, shape (draws, columns, columns)
+        Z'Z.
+    n : ndarray, shape (draws,)
+        Number of records.
+    grids : dict of int to ndarray, shape (draws, cells)
+        Counts of the cells of columns that were counted in pools with others.
+    """
+
+    gram: Floats
+    n: Floats
+    grids: dict[int, Floats]
+
+
+Grams = Callable[[int, np.random.Generator], Moments]
 
 
 def estimates_by_moments(
@@ -133,16 +177,16 @@ def estimates_by_moments(
         return None
     noisy, n = read(released, list(columns))
     pooled = {k: np.asarray(pools[name]) for k, name in enumerate(columns) if name in pools}
-    if (design := design_of(formula, columns, family)) is None or (
-        pooled and (family != "linear" or len(design.used) < 2 or design.missing)
-    ):
-        return None
-    if len(design.outcome[0]) > 1 and pooled.keys() & set(design.outcome[0]):
+    design = design_of(formula, columns, family)
+    if design is None or not _can_be_pooled(design, family, pooled.keys()):
         return None
     noisy = [one for one in noisy if set(one.columns) & set(design.used)]
     if (layout := _Layout.of(design, pooled, noisy)) is None:
         return None
-    if (solver := _solver(family, design, tables, sampled=target == "population")) is None:
+    if family != "linear":
+        own = list(columns.values())
+        layout = replace(layout, scales={k: (own[k].middles, own[k].widths) for k in pooled})
+    if (solver := _solver(family, layout, tables, sampled=target == "population")) is None:
         return None
     grams: Grams = partial(_drawn_gram, layout, noisy, n)
     if design.missing:
@@ -154,24 +198,37 @@ def estimates_by_moments(
     return Estimates(drawn, drawn[:0], pd.Index(design.names), target, "moments")
 
 
-Solved = Callable[[Floats, Floats, np.random.Generator], Floats]
-"""Makes coefficients, shape (kept, coefficients), of Z'Z, numbers of records and a Generator."""
+def _can_be_pooled(design: Design, family: str, pooled: Set[int]) -> bool:
+    """Say if a regression's moments can do with columns that were counted in pools.
+
+    Not in an outcome of several columns, nor in one of a family with a link, whose mean within a
+    pool isn't linear in the predictors'; nor, there, two of them in a term; nor alone.
+    """
+    outcome = pooled & set(design.outcome[0])
+    if not pooled or family == "linear":
+        return not pooled or (len(design.used) > 1 and (not outcome or len(design.outcome[0]) == 1))
+    return not outcome and all(len(pooled & {*one.columns}) < 2 for one in design.blocks)
+
+
+Solved = Callable[[Moments, np.random.Generator], Floats]
+"""Makes coefficients, shape (kept, coefficients), of moments and a Generator."""
 
 
 def _solver(
-    family: str, design: Design, tables: Tables, *, sampled: bool
+    family: str, layout: _Layout, tables: Tables, *, sampled: bool
 ) -> tuple[Solved, int] | None:
     """Return what makes a family's coefficients of Z'Z, and its numbers at work for each."""
+    design = layout.design
     if family == "linear":
-        return partial(least_squares, sampled=sampled), 0
+        return lambda m, rng: least_squares(m.gram, m.n, rng, sampled=sampled), 0
     link = LINKS.get(family)
     outcome, place = design.outcome
     if link is None or not link.outcomes(np.unique(design.values[outcome][..., place])):
         return None
     complete = (table[_is_complete(design, table)] for table in tables())
-    if (predictors := Predictors.of(design, complete)) is None:
+    if (found := Predictors.of(design, complete, layout.pooled)) is None:
         return None
-    return partial(predictors.coefficients, link, sampled=sampled), _EACH * predictors.x.size
+    return lambda m, rng: found.coefficients(link, *m, rng, sampled=sampled), _EACH * found.size
 
 
 def _drawn(
@@ -211,8 +268,7 @@ def _drawn(
     made: list[Floats] = []
     tried = kept = 0
     while kept < draws and tried < most:
-        gram, total = _definite(*grams(size, rng))
-        made.append(solved(gram, total, rng))
+        made.append(solved(_definite(grams(size, rng)), rng))
         tried, kept = tried + size, kept + len(made[-1])
     if kept < draws:
         return None
@@ -230,11 +286,14 @@ class _Layout:
         First cells of the pools in which columns were counted with others.
     records : mapping of tuple of int to tuple of int
         Columns of each of the design's sums, and those whose missing values its records don't have.
+    scales : mapping of int to pair of ndarray
+        Middles and widths of cells of those pooled columns whose counts are smoothed within pools.
     """
 
     design: Design
     pooled: Mapping[int, NDArray[np.integer]]
     records: Mapping[Columns, Columns]
+    scales: Mapping[int, tuple[Any, Any]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -268,6 +327,20 @@ class _Layout:
             len(self.pooled[k]) if k in self.pooled else self.design.cells[k] for k in columns
         )
 
+    def there(self, columns: Columns) -> tuple[slice, ...]:
+        """Cells in which none of some columns is missing."""
+        return tuple(
+            slice(size - (k in self.design.missing))
+            for k, size in zip(columns, self.shape(*columns), strict=True)
+        )
+
+    def grids(self, parts: _Parts) -> dict[int, Floats]:
+        """Counts of the cells of columns that were counted in pools with others."""
+        made = {k: parts.alone(k, self.design.cells[k]) for k in self.pooled}
+        for k, scale in self.scales.items():
+            made[k] = smoothed(made[k], *scale, self.pooled[k])
+        return made
+
     def complete(self, counts: Mapping[Columns, Floats]) -> dict[Columns, Floats]:
         """Counts for each of the design's sums, of the records that it is over.
 
@@ -300,9 +373,14 @@ def _with(columns: Columns, missing: Sequence[int], counted: Callable[[Columns],
 
 
 def _drawn_gram(
-    layout: _Layout, noisy: Sequence[Noisy], n: int | None, size: int, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
-    """Draw Z'Z, shape (size, columns, columns), and the number of records.
+    layout: _Layout,
+    noisy: Sequence[Noisy],
+    n: int | None,
+    size: int,
+    rng: np.random.Generator,
+    rest: Mapping[Columns, NDArray[np.integer]] | None = None,
+) -> Moments:
+    """Draw Z'Z, and the number of records.
 
     Parameters
     ----------
@@ -314,24 +392,25 @@ def _drawn_gram(
         Number of records, if it is public.
     size : int
     rng : numpy Generator
+    rest : mapping of tuple of int to ndarray, shape (tables, *cells), optional
+        Counts that are to be taken off those of each sum: one table's for each draw.
     """
     drawn = [one.counts - one.noise(rng, size) for one in noisy]
     parts = _Parts(noisy, drawn, layout, n)
     counts = layout.complete({each: parts.whole(each) for each in set(layout.records.values())})
-    design, values = layout.design, dict(layout.design.values)
-    outcome, place = design.outcome
-    squares = None
-    for k, firsts in layout.pooled.items():
-        grid = parts.alone(k, design.cells[k])
-        if outcome == (k,):
-            squares = _means(grid, values[outcome][..., place, None] ** 2, firsts)[..., 0]
-        for columns in values:
-            if k in columns:
-                values[columns] = _pooled(columns, k, values[columns], grid, firsts)
+    if rest is not None:
+        chosen = rng.integers(0, len(rest[()]), size)
+        counts = {each: found - rest[each][chosen] for each, found in counts.items()}
+    design, grids = layout.design, layout.grids(parts)
+    values = means_by_pools(design.values, layout.pooled, grids)
     gram = gram_of(design, values, counts)
-    if squares is not None:
-        gram[:, -1, -1] = np.sum(counts[outcome] * squares, axis=1)
-    return gram, counts[()]
+    outcome, place = design.outcome
+    for k, firsts in layout.pooled.items():
+        if outcome == (k,):
+            squares = design.values[outcome][..., place, None] ** 2
+            means = means_of_pools(grids[k], squares, firsts)[..., 0]
+            gram[:, -1, -1] = np.sum(counts[outcome] * means, axis=1)
+    return Moments(gram, counts[()], grids)
 
 
 class _Parts:
@@ -396,52 +475,51 @@ def _complete_grams(
     back, so that noise in how many records a pair has leaves slopes alone.
     """
     released = _Parts(noisy, [one.counts[None] for one in noisy], layout, n)
+    values = means_by_pools(layout.design.values, layout.pooled, layout.grids(released))
     centres = {
-        block.columns: _mean(block.values, released.whole(block.columns)[0])
-        for block in layout.design.blocks
+        columns: _mean(each[0], released.whole(columns)[0], layout.there(columns))
+        for columns, each in values.items()
     }
     centred = replace(layout, design=layout.design.less(centres))
     known = all({*more} >= {*layout.design.missing} for more in layout.records.values())
     rest = None if known else left_out(centred, tables)
 
-    def drawn(size: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        gram, total = _drawn_gram(centred, noisy, n, size, rng)
-        if rest is not None:
-            chosen = rng.integers(0, len(rest[1]), size)
-            gram, total = gram - rest[0][chosen], total - rest[1][chosen]
-        return layout.design.restored(gram, centres), total
+    def drawn(size: int, rng: np.random.Generator) -> Moments:
+        found = _drawn_gram(centred, noisy, n, size, rng, rest)
+        return found._replace(gram=layout.design.restored(found.gram, centres))
 
     return drawn
 
 
-def _mean(values: Floats, released: Floats) -> Floats:
+def _mean(values: Floats, released: Floats, there: tuple[slice, ...]) -> Floats:
     """Mean of a block's columns by its cells' released counts, as far as they are positive."""
-    there = released[tuple(slice(size) for size in values.shape[:-1])]
-    weights = np.maximum(there, 0).ravel() + np.finfo(float).tiny
-    flat = values.reshape(-1, values.shape[-1])
+    weights = np.maximum(released[there], 0).ravel() + np.finfo(float).tiny
+    flat = values[there].reshape(-1, values.shape[-1])
     return np.asarray(np.average(flat, axis=0, weights=weights))
 
 
-def left_out(layout: _Layout, tables: Tables) -> tuple[Floats, Floats]:
-    """Sum over latent tables' records that a sum of the design has, and which aren't complete.
+def left_out(layout: _Layout, tables: Tables) -> dict[Columns, NDArray[np.int32]]:
+    """Count latent tables' records that a sum of the design has, and which aren't complete.
 
     Returns
     -------
-    gram : ndarray, shape (tables, columns, columns)
-    n : ndarray, shape (tables,)
+    dict of tuple of int to ndarray, shape (tables, *cells)
+        By the columns of each sum; of as many tables, evenly spaced, as can be held.
     """
-    design = layout.design
+    design, wanted = layout.design, set(layout.records.values())
 
-    def summed(table: NDArray[np.integer]) -> tuple[Floats, Floats]:
-        wanted = set(layout.records.values())
-        counts = layout.complete({each: _counted(table, each, layout) for each in wanted})
-        return gram_of(design, design.values, counts), counts[()]
+    def summed(table: NDArray[np.integer]) -> dict[Columns, Floats]:
+        codes = pooled_table(table, layout.pooled)
+        return layout.complete({each: _counted(codes, each, layout) for each in wanted})
 
-    each = [(summed(one), summed(one[_is_complete(design, one)])) for one in tables()]
-    gram, n = (
-        np.concatenate([whole[i] - complete[i] for whole, complete in each]) for i in range(2)
-    )
-    return gram, n
+    each = [*tables()]
+    cells = sum(math.prod(layout.shape(*columns)) for columns in layout.records)
+    made: dict[Columns, list[NDArray[np.int32]]] = {columns: [] for columns in layout.records}
+    for one in each[:: 1 + len(each) * cells // _HELD]:
+        whole, complete = (summed(some) for some in (one, one[_is_complete(design, one)]))
+        for columns, found in made.items():
+            found.append((whole[columns] - complete[columns]).astype(np.int32))
+    return {columns: np.concatenate(found) for columns, found in made.items()}
 
 
 def _counted(table: NDArray[np.integer], columns: Columns, layout: _Layout) -> Floats:
@@ -455,40 +533,6 @@ def _counted(table: NDArray[np.integer], columns: Columns, layout: _Layout) -> F
 def _is_complete(design: Design, table: NDArray[np.integer]) -> NDArray[np.bool_]:
     """Say which records have no missing value in the design's columns."""
     return np.asarray(np.all([table[:, k] < size for k, size in design.levels.items()], axis=0))
-
-
-def _pooled(
-    columns: Columns, pooled: int, values: Floats, grid: Floats, firsts: NDArray[np.integer]
-) -> Floats:
-    """Make a block's values, shape (1 or draws, *cells, columns), those of a column's pools."""
-    axis = 1 + columns.index(pooled)
-    moved = np.moveaxis(values, axis, 1)
-    flat = moved.reshape(*moved.shape[:2], -1)
-    found = _means(grid, flat, firsts)
-    return np.moveaxis(found.reshape(*found.shape[:2], *moved.shape[2:]), 1, axis)
-
-
-def _means(grid: Floats, values: Floats, firsts: NDArray[np.integer]) -> Floats:
-    """Mean values of the records in each pool, by counts of its cells.
-
-    Parameters
-    ----------
-    grid : ndarray, shape (draws, cells)
-    values : ndarray, shape (1 or draws, cells, columns)
-    firsts : ndarray of int, shape (pools,)
-
-    Returns
-    -------
-    ndarray, shape (draws, pools, columns)
-        Within the pool's own range; the middle of its cells where it has no records.
-    """
-    sizes = np.diff([*firsts, values.shape[1]])
-    records = np.add.reduceat(grid, firsts, axis=1)[..., None]
-    sums = np.add.reduceat(grid[..., None] * values, firsts, axis=1)
-    plain = np.add.reduceat(values, firsts, axis=1) / sizes[:, None]
-    low, high = (np.asarray(f.reduceat(values, firsts, axis=1)) for f in (np.minimum, np.maximum))
-    there = records > 0
-    return np.where(there, (sums / np.where(there, records, 1.0)).clip(low, high), plain)
 
 
 def _averaged(
@@ -509,10 +553,11 @@ def _averaged(
     return summed
 
 
-def _definite(gram: Floats, n: Floats) -> tuple[Floats, Floats]:
+def _definite(found: Moments) -> Moments:
     """Keep the Z'Z that are positive definite and of more records than coefficients."""
+    gram, n, grids = found
     fine = (np.linalg.eigvalsh(scaled(gram)[0])[:, 0] > DEPENDENT) & (n > gram.shape[1] - 1)
-    return gram[fine], n[fine]
+    return Moments(gram[fine], n[fine], {k: each[fine] for k, each in grids.items()})
 
 
 def least_squares(gram: Floats, n: Floats, rng: np.random.Generator, *, sampled: bool) -> Floats:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bayesdp.engines.latent_records import ABSENT, variables_of
 from bayesdp.inference.table.estimates import cell_names
+from bayesdp.inference.table.pool_means import pool_of
 from bayesdp.schema.files import text_of
 from bayesdp.schema.schema import Schema
 
@@ -30,7 +31,7 @@ def by_pools(
     records = posterior.tables["records"].to_numpy().copy()
     for k, (name, cells) in enumerate(posterior.schema.cells.items()):
         there = records[..., k] != ABSENT
-        runs = np.searchsorted(pools.get(name, range(cells)), records[..., k], side="right") - 1
+        runs = pool_of(records[..., k], pools.get(name, range(cells)))
         records[..., k] = np.where(there, runs, ABSENT)
     attrs = {"schema": text_of(schema.unit, schema.columns, schema.zeros), "pools": "{}"}
     return attrs, shares_in(schema, posterior.posterior, records), records

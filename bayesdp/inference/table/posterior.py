@@ -447,8 +447,9 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
                 f"formula is {quoted(formula)}, whose moments weren't released, or noise drowns "
                 "them; by='moments' takes a linear, logistic or Poisson regression where the "
                 "columns of any two terms were released together (pairs, or triples for a term of "
-                "two columns), aren't imputed or weighed to totals, and have no private cut "
-                "points, unless it is linear and none has missing values: take by='tables'"
+                "two columns) and aren't imputed or weighed to totals, and where an outcome of "
+                "another than linear regression, or of two columns, has no private cut points: "
+                "take by='tables'"
             )
         self._warn_of_spreads(names, drowned=moments is None)
 
