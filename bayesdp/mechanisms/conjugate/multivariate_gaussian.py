@@ -130,8 +130,8 @@ def check_covariance(name: str, given: Any, furthest: float = _FURTHEST) -> Matr
         )
     if size > MOST:
         raise InvalidInput(
-            f"{name} is of {size} columns; the promise compares the corners of a box, whose number "
-            f"doubles with each column, up to {MOST}: release fewer columns, or groups of columns "
+            f"{name} is of {size} columns; there may be {MOST}, as a promise compares the corners "
+            "of a box, whose number doubles with each: release fewer columns, or groups of columns "
             "by themselves, whose costs add up"
         )
     made = tuple(tuple(map(float, row)) for row in rows)
