@@ -160,6 +160,7 @@ class ConjugateMechanism(Mechanism):
         n: int,
         epsilon: float,
         delta: float = 0.0,
+        copies: int = 1,
         categories: int | None = None,
         **other: Any,
     ) -> ConjugateMechanism:
@@ -184,9 +185,11 @@ class ConjugateMechanism(Mechanism):
         family, method, n
             As for the class.
         epsilon : float
-            Cost allowed, positive.
+            Cost allowed of all copies, positive.
         delta : float
             In [0, 1); 0 asks for pure epsilon.
+        copies : int
+            Independent copies.
         categories : int
             Number of categories; for the categorical family only.
         **other
@@ -210,7 +213,7 @@ class ConjugateMechanism(Mechanism):
             return cls(family, method, n, home.prior_of_strength(strength, parameters), **other)
 
         least = home.least_strength(method, parameters)
-        return calibrated(at, least=least, epsilon=epsilon, delta=delta)
+        return calibrated(at, least=least, epsilon=epsilon, delta=delta, copies=copies)
 
     @property
     def synthetic_size(self) -> int:
@@ -337,7 +340,12 @@ class ConjugateMechanism(Mechanism):
 
 
 def calibrated(
-    at: Callable[[float], ConjugateMechanism], *, least: float, epsilon: float, delta: float
+    at: Callable[[float], ConjugateMechanism],
+    *,
+    least: float,
+    epsilon: float,
+    delta: float,
+    copies: int = 1,
 ) -> ConjugateMechanism:
     """Find the release of the smallest strength, `least` or more, that keeps (epsilon, delta).
 
@@ -349,7 +357,9 @@ def calibrated(
     least : float
         The smallest strength considered.
     epsilon, delta : float
-        The promise: epsilon positive, delta in [0, 1).
+        The promise of all copies: epsilon positive, delta in [0, 1).
+    copies : int
+        Independent copies.
 
     Raises
     ------
@@ -357,8 +367,8 @@ def calibrated(
         If no strength satisfies the promise, or an argument is out of its range.
     """
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
-    strong = at(_STRONG)
-    profile = strong.profile()
+    strong, copies = at(_STRONG), check_at_least_one("copies", copies)
+    profile = strong.profile(copies=copies)
     if profile.limit == 1 or (delta == 0 and math.isinf(profile.pure_epsilon)):
         raise InvalidInput(_impossible(strong, epsilon, delta))
 
@@ -366,11 +376,14 @@ def calibrated(
         if strength > _STRONGEST:
             raise InvalidInput(_impossible(strong, epsilon, delta))
         made = at(strength)
-        return made.delta(epsilon) if delta else made.profile().pure_epsilon
+        profile = made.profile(copies=copies)
+        return profile.delta(epsilon) if delta else profile.pure_epsilon
 
     strength = smallest_satisfying(cost, delta or epsilon, start=max(1.0, 2 * least), least=least)
     more = 2.0**-52
-    while (made := at(strength)).epsilon(delta) > epsilon:  # a root too, which rounds
+    while (made := at(strength)).epsilon(
+        delta, copies=copies
+    ) > epsilon:  # a root too, which rounds
         strength, more = strength * (1 + more), 2 * more
     return made
 
