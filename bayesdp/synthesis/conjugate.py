@@ -46,8 +46,11 @@ class ConjugateSynthesizer(RecordSynthesizer):
         Number of independent copies.
     size : int, optional
         Synthetic records in each copy. Default: the number of confidential ones.
-    R, sigma, bounded, shape, covariance, columns : optional
+    R, sigma, bounded, shape, covariance : optional
         Bounds and known parameters of the family, as of `bdp.mechanisms.ConjugateMechanism`.
+    names : sequence of str, optional
+        For the multivariate_gaussian family only: names of the columns, in the order of
+        `covariance`; a table's columns are then taken by their names.
 
     Raises
     ------
@@ -76,7 +79,7 @@ class ConjugateSynthesizer(RecordSynthesizer):
     bounded: bool = False
     shape: float | None = None
     covariance: Any = None
-    columns: Any = None
+    names: Any = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -99,8 +102,8 @@ class ConjugateSynthesizer(RecordSynthesizer):
         if not len(records):
             return np.empty(0)
         self._of_any_prior(len(records)).statistic(records)  # which checks them
-        if columns is not None and self.columns is not None:
-            records = records[list(self.columns)]
+        if columns is not None and self.names is not None:
+            records = records[list(self.names)]
         return np.asarray(records, dtype=np.float64)
 
     def add(self, one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -135,5 +138,6 @@ class ConjugateSynthesizer(RecordSynthesizer):
 
     def _more(self, n: int) -> dict[str, Any]:
         size = None if self.method == "parameter_draw" else self.size or n
-        names = ("R", "sigma", "bounded", "shape", "covariance", "columns")
-        return {"size": size, **{name: getattr(self, name) for name in names}}
+        known = ("R", "sigma", "bounded", "shape", "covariance")
+        more = {name: getattr(self, name) for name in known}
+        return {"size": size, "columns": self.names, **more}
