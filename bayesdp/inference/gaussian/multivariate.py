@@ -35,7 +35,7 @@ from bayesdp.core.vector_views import NormalVectorView
 from bayesdp.core.views import View, view_of
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.pymc.normal import Normal
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Run
 from bayesdp.inference.gaussian.release import told_largest
 from bayesdp.inference.gaussian.vector_seen import (
@@ -185,7 +185,7 @@ class MultivariateGaussianModel(Model):
         if len({each.columns for each in seen}) > 1:
             raise InvalidInput(
                 "the groups of this release have different columns; fit each by itself, as "
-                f"release[{groups[0][0].group!r}]"
+                f"release[{quoted(groups[0][0].group)}]"
             )
         return seen
 
