@@ -37,6 +37,7 @@ from bayesdp.engines.draws import Draws
 from bayesdp.engines.pymc.normal import Normal
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Run
+from bayesdp.inference.gaussian.predictive import within_bounds
 from bayesdp.inference.gaussian.release import told_largest
 from bayesdp.inference.gaussian.vector_seen import (
     SeenVector,
@@ -54,8 +55,6 @@ if TYPE_CHECKING:
     import pymc as pm
 
 Floats = NDArray[np.float64]
-
-_TRIES = 1000
 
 
 @dataclass(frozen=True)
@@ -296,14 +295,4 @@ def _new_sums(seen: SeenVector, part: Part, theta: Theta, rng: Rng) -> Any:
     """Draw the sums of new records, whose mean is within the public box."""
     view: Any = view_of(part.mechanism, NormalVectorView)
     law = Normal(np.asarray(theta["mu"]), _root(seen.covariance / view.n))
-    for _ in range(_TRIES):
-        sums = view.statistic(law.draw(1, rng)[0])
-        try:
-            part.mechanism.check_statistic(sums)
-        except InvalidInput:
-            continue  # not of records within the box
-        return sums
-    raise InvalidInput(
-        f"a draw of the posterior gave no records within the public bounds in {_TRIES} tries; the "
-        "model doesn't fit the release"
-    )
+    return within_bounds(part, lambda: view.statistic(law.draw(1, rng)[0]))
