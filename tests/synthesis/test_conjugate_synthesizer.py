@@ -74,7 +74,7 @@ def test_groups_cost_as_one():
 
 
 def test_a_pure_promise_where_there_is_one():
-    made = Conjugate("gaussian", 1.0, copies=2, bounded=True, R=2.0, sigma=6.0)
+    made = Conjugate("gaussian", 1.0, copies=2, bounded=True, R=2.0, sigma=4.5)
     cost = made.guarantee(60)
     assert cost.delta == 0
     assert 1.0 - 1e-6 < cost.epsilon <= 1.0
