@@ -12,6 +12,9 @@ from .inference.evidence import Evidence as Evidence
 from .inference.gamma.model import GammaModel as GammaModel
 from .inference.gaussian.hierarchical import HierarchicalGaussianModel as HierarchicalGaussianModel
 from .inference.gaussian.model import GaussianModel as GaussianModel
+from .inference.gaussian.multivariate import (
+    MultivariateGaussianModel as MultivariateGaussianModel,
+)
 from .inference.graphs.beta_model import NetworkBetaModel as NetworkBetaModel
 from .inference.graphs.ergm import ERGMModel as ERGMModel
 from .inference.log_linear.model import LogLinearModel as LogLinearModel

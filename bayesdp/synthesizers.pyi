@@ -12,6 +12,7 @@ from .synthesis.censored_regression import (
 from .synthesis.censored_regression_weights import (
     PublicRegressionWeights as PublicRegressionWeights,
 )
+from .synthesis.conjugate import ConjugateSynthesizer as ConjugateSynthesizer
 from .synthesis.dirichlet_multinomial import (
     DirichletMultinomialSynthesizer as DirichletMultinomialSynthesizer,
 )

@@ -17,6 +17,7 @@ SYNTHESIZERS = Registry(
         "beta_binomial": "beta_binomial:BetaBinomialSynthesizer",
         "censored_beta": "censored_beta:CensoredBetaSynthesizer",
         "censored_regression": "censored_regression:CensoredRegressionSynthesizer",
+        "conjugate": "conjugate:ConjugateSynthesizer",
         "dirichlet_multinomial": "dirichlet_multinomial:DirichletMultinomialSynthesizer",
         "discrete_laplace": "discrete_laplace:DiscreteLaplaceSynthesizer",
         "dp_ergm": "dp_ergm:DPERGMSynthesizer",

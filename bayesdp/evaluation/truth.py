@@ -22,6 +22,7 @@ from bayesdp.inference.counts.weighted_share import WeightedShareModel
 from bayesdp.inference.gamma.model import GammaModel
 from bayesdp.inference.gaussian.hierarchical import HierarchicalGaussianModel
 from bayesdp.inference.gaussian.model import GaussianModel
+from bayesdp.inference.gaussian.multivariate import MultivariateGaussianModel
 from bayesdp.inference.graphs.beta_model import NetworkBetaModel
 from bayesdp.inference.graphs.ergm import ERGMModel
 from bayesdp.inference.records.copies import CensoredCopiesModel
@@ -130,6 +131,16 @@ def _mean_and_sd(model: GaussianModel, data: Any, by: Any, release: Any, posteri
         "mu": _by_group([np.mean(each) for each in groups]),
         "sigma": _by_group([np.std(each, ddof=1) for each in groups]),
     }
+
+
+@truth.register
+def _mean_vectors(
+    model: MultivariateGaussianModel, data: Any, by: Any, release: Any, posterior: Any
+) -> Numbers:
+    columns = [str(name) for name in posterior["column"].to_numpy()]
+    if not set(columns) <= {*getattr(data, "columns", ())}:
+        return {}  # numbered, by their order
+    return {"mu": _by_group([each[columns].mean() for each in _groups(data, by, release)])}
 
 
 @truth.register

@@ -69,7 +69,7 @@ def log_evidence(
 
     Parameters
     ----------
-    model : BinomialModel, GaussianModel, GammaModel, MultinomialModel, \
+    model : BinomialModel, GaussianModel, MultivariateGaussianModel, GammaModel, MultinomialModel, \
 HierarchicalBinomialModel, HierarchicalGaussianModel, LinearRegressionModel or LogLinearModel
         A model with proper priors.
     release : Release, or several in a list
@@ -99,12 +99,13 @@ HierarchicalBinomialModel, HierarchicalGaussianModel, LinearRegressionModel or L
 
     Notes
     -----
-    The evidence is exact for BinomialModel, GaussianModel, GammaModel, and MultinomialModel where
-    its posterior is exact. Otherwise it is by bridge sampling (Meng and Wong 1996), with a warped
-    normal proposal: for hierarchical models over two numbers, for randomized responses over theta,
-    for LinearRegressionModel over the latent moments, for LogLinearModel over the effects, where
-    each cell has noise of its own (with a known number of records that takes a minute from a few
-    hundred cells on). For modips copies of categories it is by Chib's identity.
+    The evidence is exact for BinomialModel, GaussianModel, MultivariateGaussianModel, GammaModel,
+    and MultinomialModel where its posterior is exact. Otherwise it is by bridge sampling (Meng and
+    Wong 1996), with a warped normal proposal: for hierarchical models over two numbers, for
+    randomized responses over theta, for LinearRegressionModel over the latent moments, for
+    LogLinearModel over the effects, where each cell has noise of its own (with a known number of
+    records that takes a minute from a few hundred cells on). For modips copies of categories it is
+    by Chib's identity.
 
     Examples
     --------

@@ -48,7 +48,8 @@ def log_likelihood(
     Parameters
     ----------
     model : BinomialModel, HierarchicalBinomialModel, MultinomialModel, PoissonModel, \
-GaussianModel, GammaModel, HierarchicalGaussianModel, LogLinearModel or LogisticRegressionModel
+GaussianModel, MultivariateGaussianModel, GammaModel, HierarchicalGaussianModel, LogLinearModel or \
+LogisticRegressionModel
         The fitted model: one of events whose total isn't known; one of a table whose cells have
         noise of their own; a regression of randomized answers on public predictors.
     idata : arviz.InferenceData

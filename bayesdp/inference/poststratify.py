@@ -61,10 +61,10 @@ def poststratify(posterior: az.InferenceData, totals: Any, *, by: str | None = N
     ----------
     posterior : arviz.InferenceData or TablePosterior
         The fit of a release with groups by `BinomialModel`, `HierarchicalBinomialModel`,
-        `MultinomialModel`, `GaussianModel`, `GammaModel` (means), `HierarchicalGaussianModel` or
-        `WeightedShareModel`, whose weighted shares are averaged; one by `PoissonModel`,
-        whose totals are of areas, and are what rates are relative to: expected events, or persons
-        at risk; or one of a whole table by `TableModel`.
+        `MultinomialModel`, `GaussianModel`, `MultivariateGaussianModel`, `GammaModel` (means),
+        `HierarchicalGaussianModel` or `WeightedShareModel`, whose weighted shares are averaged; one
+        by `PoissonModel`, whose totals are of areas, and are what rates are relative to: expected
+        events, or persons at risk; or one of a whole table by `TableModel`.
     totals : mapping, Series or DataFrame, or for a whole table a list of them
         The population's members by group: a mapping or Series of label to number, or a DataFrame
         with the labels in a column "group" ("area" for rates) and the numbers in a column

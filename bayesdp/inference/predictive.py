@@ -49,8 +49,9 @@ def posterior_predictive(
 
     Parameters
     ----------
-    model : BinomialModel, GaussianModel, GammaModel, MultinomialModel, PoissonModel, \
-LogLinearModel, HierarchicalBinomialModel, HierarchicalGaussianModel or LogisticRegressionModel
+    model : BinomialModel, GaussianModel, MultivariateGaussianModel, GammaModel, \
+MultinomialModel, PoissonModel, LogLinearModel, HierarchicalBinomialModel, \
+HierarchicalGaussianModel or LogisticRegressionModel
         The fitted model; a log-linear one with many cells must be fitted with `cells=True`, and a
         logistic regression must have public predictors.
     idata : arviz.InferenceData

@@ -31,6 +31,7 @@ MODELS = Registry(
         "logistic_regression": "regression.logistic:LogisticRegressionModel",
         "multinomial": "counts.multinomial:MultinomialModel",
         "poisson": "counts.poisson:PoissonModel",
+        "multivariate_gaussian": "gaussian.multivariate:MultivariateGaussianModel",
         "pymc": "own:PyMCModel",
         "quantile": "records.quantile:QuantileModel",
         "table": "table.model:TableModel",

@@ -74,6 +74,13 @@ CASES: dict[str, tuple[str, Callable[[], bdp.Release]]] = {
             grid_bounds={"intercept": (-2, 2), "slope_age": (-0.1, 0.1)},
         ).release(PEOPLE[["smokes", "age"]]),
     ),
+    "conjugate": (
+        f"{TABLE} --columns income,age --epsilon 2 --delta 1e-6 --family multivariate_gaussian "
+        "--R '[100000, 90]' --covariance '[[1e8, 0], [0, 400]]'",
+        lambda: S.ConjugateSynthesizer(
+            "multivariate_gaussian", 2.0, 1e-6, R=(100_000, 90), covariance=((1e8, 0), (0, 400))
+        ).release(PEOPLE[["income", "age"]]),
+    ),
     "dirichlet_multinomial": (
         f"{TABLE} --columns sex,smokes --epsilon 2 {CATEGORIES}",
         lambda: S.DirichletMultinomialSynthesizer(2.0, categories=CELLS).release(PEOPLE[[*CELLS]]),

@@ -36,6 +36,11 @@ def models(call: Any) -> None:
     call(bdp.models.NetworkBetaModel, bdp.networks.NormalPrior(0.0, 2.0))
     call(bdp.GaussianModel, (0.0, 2.0), 1.0, n=9)
     call(bdp.models.GammaModel, (1.0, 2.0), 2.0, "mean", (0.0, 4.0), n=9)
+    call(
+        bdp.models.MultivariateGaussianModel,
+        ((0.0, 1.0), ((4.0, 1.0), (1.0, 2.0))),
+        ((1.0, 0.6), (0.6, 2.0)),
+    )
     call(bdp.models.WeightedShareModel, (1.0, 2.0))
     call(bdp.models.QuantileModel, "normal", (0.0, 2.0, 1.0, 0.5), 9, (0.25, 0.5))
     call(bdp.models.PoissonModel, (1.0, 1.0), (2.0, 3.0), 9)

@@ -154,6 +154,17 @@ def _mechanisms(call: Any) -> None:
         epsilon=2.0,
         categories=3,
     )
+    call(
+        bdp.mechanisms.ConjugateMechanism.calibrate,
+        family="multivariate_gaussian",
+        method="parameter_draw",
+        n=20,
+        epsilon=2.0,
+        delta=0.01,
+        copies=3,
+        R=(3.0, 4.0),
+        covariance=((1.0, 0.5), (0.5, 2.0)),
+    )
     for kind in (bdp.mechanisms.LaplaceMechanism, bdp.mechanisms.DiscreteLaplaceMechanism):
         call(kind.calibrate, epsilon=2.0, sensitivity=1, copies=3, dimension=2)
     for kind in (bdp.mechanisms.GaussianMechanism, bdp.mechanisms.DiscreteGaussianMechanism):
@@ -287,6 +298,21 @@ def _synthesizers(call: Any) -> None:
                 grid_bounds={"intercept": (-1.0, 2.0), "sigma": (0.1, 2.0)},
                 grid_size=9)  # fmt: skip
     call(made.release, TABLE["x"])
+    made = call(
+        bdp.synthesizers.ConjugateSynthesizer,
+        "multivariate_gaussian",
+        2.0,
+        0.01,
+        copies=3,
+        size=20,
+        R=(1.0, 2.0),
+        covariance=((1.0, 0.5), (0.5, 2.0)),
+        names=("x", "y"),
+    )
+    call(made.release, TABLE)
+    call(made.guarantee, 90)
+    call(bdp.synthesizers.ConjugateSynthesizer, "gaussian", 2.0, R=1.0, sigma=0.5, bounded=True)
+    call(bdp.synthesizers.ConjugateSynthesizer, "gamma", 2.0, 0.01, R=1.0, shape=2.0)
     made = call(
         bdp.synthesizers.DirichletMultinomialSynthesizer,
         2.0,

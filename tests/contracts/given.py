@@ -21,7 +21,10 @@ STEPS = (
 )
 SCHEMA = bdp.Schema({"a": {"type": "boolean"}, "b": {"type": "integer", "bounds": (0, 2)}})
 GRAPH = N.Network(6, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5)])
-EXACT = ("BinomialModel", "GammaModel", "GaussianModel", "MultinomialModel", "PoissonModel")
+EXACT = (
+    "BinomialModel", "GammaModel", "GaussianModel", "MultinomialModel",
+    "MultivariateGaussianModel", "PoissonModel",
+)  # fmt: skip
 """Models whose fits take no compilation."""
 ONES = bdp.Count(38, 100)
 COUNTED = bdp.Release.of(bdp.mechanisms.BetaBinomialMechanism(100, 100, (15.65, 15.65)), [38, 41])

@@ -64,6 +64,13 @@ CASES: dict[str, tuple[Callable[[], Any], tuple[Any, ...], dict[str, Any]]] = {
         ),
         (NUMBERS,), {},
     ),
+    "ConjugateSynthesizer": (
+        lambda: S.ConjugateSynthesizer(
+            "multivariate_gaussian", 2.0, 1e-6, copies=2, R=(2, 3), names=("x", "y"),
+            covariance=((1.0, 0.5), (0.5, 2.0)),
+        ),
+        (NUMBERS,), {"by": GROUPS},
+    ),
     "DirichletMultinomialSynthesizer": (
         lambda: S.DirichletMultinomialSynthesizer(2.0, copies=2, categories={"smokes": [0, 1]}),
         (PEOPLE[["smokes"]],), {"by": GROUPS},

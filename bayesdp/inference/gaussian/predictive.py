@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,8 @@ def moments(
     """
     size, sigma = size_of(part, n), float(theta.get("sigma", sd or 0.0))
     normal = view_of(part.mechanism, NormalView)
-    for _ in range(_TRIES):
+
+    def new() -> Any:
         mean = rng.normal(theta["mu"], sigma / math.sqrt(size))
         variance = math.nan  # of which nothing is released
         if sd is None:
@@ -52,6 +54,27 @@ def moments(
                 given = np.array([size * mean, (size - 1) * variance + size * mean**2])
         if getattr(part.mechanism, "whole", False):
             given = np.rint(given).astype(np.int64)
+        return given
+
+    return within_bounds(part, new)
+
+
+def within_bounds(part: Part, new: Callable[[], Any]) -> Any:
+    """Draw a statistic until it is one of records within the public bounds.
+
+    Parameters
+    ----------
+    part : Part
+    new : callable
+        Draws a statistic of new records, wherever they are.
+
+    Raises
+    ------
+    InvalidInput
+        If hardly any records are within the bounds.
+    """
+    for _ in range(_TRIES):
+        given = new()
         try:
             part.mechanism.check_statistic(given)
         except InvalidInput:

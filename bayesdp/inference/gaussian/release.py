@@ -256,6 +256,24 @@ def told_shares(releases: Releases, mu: Floats, sd: float | Floats) -> dict[str,
         If it is above 1%.
     """
     shares = [share for each in releases_of(releases) for share in _shares_outside(each, mu, sd)]
+    return told_largest(shares, stacklevel=6)
+
+
+def told_largest(shares: Sequence[float], *, stacklevel: int) -> dict[str, str]:
+    """Tell the largest of expected shares of records beyond public bounds, for a fit's attrs.
+
+    Parameters
+    ----------
+    shares : sequence of float
+        Of each release, group and column; empty where there are no bounds.
+    stacklevel : int
+        Of the warning, as `warnings.warn` takes it.
+
+    Warns
+    -----
+    UserWarning
+        If it is above 1%.
+    """
     if not shares:
         return {}
     if max(shares) > _WARN_OUTSIDE:
@@ -264,7 +282,7 @@ def told_shares(releases: Releases, mu: Floats, sd: float | Floats) -> dict[str,
             "bounds, so the confidential ones, which aren't, weren't normal, and the model is "
             "doubtful; take bounds further apart in the next release",
             "bounds",
-            stacklevel=5,
+            stacklevel=stacklevel,
         )
     return {"expected_share_outside_bounds": repr(max(shares))}
 

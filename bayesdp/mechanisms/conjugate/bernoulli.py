@@ -96,6 +96,11 @@ def together(release: ConjugateMechanism, copies: int) -> None:
     """Give no profile of several copies but those of as many more records."""
 
 
+def components(release: ConjugateMechanism) -> int:
+    """Number of components of the posterior mode."""
+    return 1
+
+
 def map_sensitivity(release: ConjugateMechanism) -> float:
     """Largest distance between the posterior modes of neighbours, rounded up.
 
@@ -106,7 +111,7 @@ def map_sensitivity(release: ConjugateMechanism) -> float:
     mode = ones / (ones + zeros)
     (a, b), n = release.prior, release.n
     if min(a, b) >= 1:
-        return 1 / (a + b + n - 2) * _SAFE
+        return float(1 / (a + b + n - 2) * _SAFE)
     return min(1.0, float(np.diff(mode).max()) * (1 + 2.0**-40))
 
 

@@ -91,6 +91,11 @@ def least_strength(method: str, parameters: Mapping[str, Any]) -> float:
     return 1.0 if method == "synthetic_map" else 1e-100
 
 
+def components(release: ConjugateMechanism) -> int:
+    """Number of components of the posterior mode."""
+    return len(release.prior)
+
+
 def map_sensitivity(release: ConjugateMechanism) -> float:
     """Largest L1 distance between the posterior modes of neighbours, rounded up.
 

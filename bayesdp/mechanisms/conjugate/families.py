@@ -12,12 +12,13 @@ METHODS = ("parameter_map", "parameter_draw", "synthetic_map", "synthetic_one", 
 """Names of what is released."""
 _HOME = "bayesdp.mechanisms.conjugate"
 
-FAMILIES = Lazy(_HOME, {name: name for name in ("bernoulli", "gaussian", "categorical", "gamma")})
+_NAMES = ("bernoulli", "gaussian", "categorical", "gamma", "multivariate_gaussian")
+FAMILIES = Lazy(_HOME, {name: name for name in _NAMES})
 """Each family's privacy.
 
 The function of each of `METHODS`, which returns its profile; PARAMETERS and WHOLE (whether
 synthetic records are counted, and drawn in integers); check, records_are, prior_of_strength,
-least_strength, map_sensitivity, largest_mode, mode_bounds and together.
+least_strength, components (of the mode), map_sensitivity, largest_mode, mode_bounds and together.
 """
 
 OUTPUTS = Lazy(_HOME, {name: f"{name}_outputs" for name in FAMILIES})

@@ -93,18 +93,23 @@ def records_are(release: ConjugateMechanism) -> tuple[str, ...]:
     return (f"Every record lies in [0, {release.R}].",)
 
 
+def components(release: ConjugateMechanism) -> int:
+    """Number of components of the posterior mode."""
+    return 1
+
+
 def map_sensitivity(release: ConjugateMechanism) -> float:
     """Largest distance between the posterior modes of neighbours, rounded up.
 
     (A - 1) (1 / b - 1 / (b + R)).
     """
     (_, b), R = release.prior, float(release.R or 0)
-    return (posterior_shape(release) - 1) / b * (R / (b + R)) * _SAFE
+    return float((posterior_shape(release) - 1) / b * (R / (b + R)) * _SAFE)
 
 
 def largest_mode(release: ConjugateMechanism) -> float:
     """Largest posterior mode, where all records are 0."""
-    return (posterior_shape(release) - 1) / release.prior[1]
+    return (posterior_shape(release) - 1) / float(release.prior[1])
 
 
 def mode_bounds(release: ConjugateMechanism) -> tuple[float, float]:
@@ -159,7 +164,7 @@ def _shape(release: ConjugateMechanism) -> float:
 
 def posterior_shape(release: ConjugateMechanism) -> float:
     """Shape A of the posterior of the rate."""
-    return release.prior[0] + release.n * _shape(release)
+    return float(release.prior[0]) + release.n * _shape(release)
 
 
 def _change(release: ConjugateMechanism) -> float:

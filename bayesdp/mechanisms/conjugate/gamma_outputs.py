@@ -63,7 +63,7 @@ def draw(release: ConjugateMechanism, sums: Floats, copies: int) -> Floats:
         return np.broadcast_to((A - 1) / rate, shape).copy()
     rng = generator()
     if release.method == "parameter_draw":
-        return np.clip(rng.standard_gamma(A, shape) / rate, LEAST, LARGEST)
+        return np.asarray(np.clip(rng.standard_gamma(A, shape) / rate, LEAST, LARGEST))
     records = (*shape, release.synthetic_size)
     over: Any = A - 1
     if release.method == "synthetic_one":

@@ -104,7 +104,7 @@ def records_are(release: ConjugateMechanism) -> tuple[str, ...]:
 
 def largest_mode(release: ConjugateMechanism) -> float:
     """Bound the absolute value of a posterior mode."""
-    return abs(release.prior[0]) + float(release.R or 0)
+    return float(abs(release.prior[0])) + float(release.R or 0)
 
 
 def mode_bounds(release: ConjugateMechanism) -> None:
@@ -121,6 +121,11 @@ def together(release: ConjugateMechanism, copies: int) -> Profile | None:
         return None
     scaled = math.nextafter(float(release.R or 0) * math.sqrt(copies), math.inf)
     return dataclasses.replace(release, R=scaled).profile_of_one()
+
+
+def components(release: ConjugateMechanism) -> int:
+    """Number of components of the posterior mode."""
+    return 1
 
 
 def map_sensitivity(release: ConjugateMechanism) -> float:
@@ -203,7 +208,7 @@ def _variance(release: ConjugateMechanism) -> float:
 
 
 def _posterior_variance(release: ConjugateMechanism) -> float:
-    return 1 / (release.prior[1] ** -2 + release.n / _variance(release))
+    return 1 / (float(release.prior[1]) ** -2 + release.n / _variance(release))
 
 
 def _two_numbers(prior: Any) -> tuple[float, float]:

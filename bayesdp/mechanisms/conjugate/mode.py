@@ -7,6 +7,7 @@ neighbours it moves by at most the family's `map_sensitivity`, in L1 norm:
   6.2) divides by a + b + n;
 - categorical: 2 / (sum of the prior + n - k), for priors of 1 or more;
 - gaussian: 2 R tau^2 / sigma^2 < 2 R / n. Zheng (2015, Corollary 7.3) has R / n, half of it;
+- multivariate_gaussian: the largest L1 norm of S W^-1 v over the corners v of a box;
 - gamma: (a + n k - 1) R / (b (b + R)).
 
 The mode is computed in floating point, whose error, below 2^-50 of the largest mode, moves both
@@ -62,7 +63,7 @@ def noisy_mode(release: ConjugateMechanism, *, epsilon: float, copies: int = 1) 
             "with method 'parameter_map', whose posterior mode needs noise"
         )
     family = FAMILIES[release.family]
-    components = len(release.prior) if release.family == "categorical" else 1
+    components: int = family.components(release)
     moved: float = family.map_sensitivity(release)
     bounds = family.mode_bounds(release)
     return LaplaceMechanism.calibrate(

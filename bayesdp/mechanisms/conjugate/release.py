@@ -12,8 +12,8 @@ Copies are independent given the data. Exactly composed:
 
 - copies of independent records (`synthetic_many`, `synthetic_map`) are as many more independent
   records: M copies of m have the law of one copy of M m;
-- copies of a normal law whose variance the data leave alone, and of draws of a rate, cost what one
-  release of other parameters does, as the family's module proves.
+- copies of a normal law whose variance or covariance the data leave alone, and of draws of a rate,
+  cost what one release of other parameters does, as the family's module proves.
 
 Otherwise M copies cost M times the epsilon of one at delta / M (basic composition: epsilons and
 deltas add up), or M times the pure epsilon if there is one.
@@ -56,26 +56,36 @@ class ConjugateMechanism(Mechanism):
     ----------
     family : str
         "bernoulli" (0/1 records, beta prior), "gaussian" (records in [-R, R] around an
-        unknown mean with known standard deviation sigma, normal prior), "categorical" (Dirichlet
-        prior) or "gamma" (records in [0, R] of an unknown rate with known shape, gamma prior).
+        unknown mean with known standard deviation sigma, normal prior), "multivariate_gaussian"
+        (vectors in a box around an unknown mean with known covariance, normal prior), "categorical"
+        (Dirichlet prior) or "gamma" (records in [0, R] of an unknown rate with known shape, gamma
+        prior).
     method : str
         "parameter_map", "parameter_draw", "synthetic_map", "synthetic_one" or "synthetic_many".
     n : int
         Number of confidential records, at least 1. Public: neighbours replace one record.
     prior : tuple of floats
-        bernoulli: (a, b), positive. gaussian: mean and standard deviation. categorical: one
-        positive number for each category. gamma: shape and rate. Public.
+        bernoulli: (a, b), positive. gaussian: mean and standard deviation. multivariate_gaussian:
+        mean vector and covariance matrix. categorical: one positive number for each category.
+        gamma: shape and rate. Public.
     size : int, optional
         Number of synthetic records, at least 1, for the synthetic methods only.
     R, sigma : float, optional
-        The records' bound, for the gaussian and gamma families; their known standard deviation,
-        for the gaussian family only.
+        The records' bound, for the gaussian and gamma families, and for the
+        multivariate_gaussian, where it may be a tuple with one for each column; their known
+        standard deviation, for the gaussian family only.
     bounded : bool
         For the gaussian family only: whether what is released, the parameter or each record,
         is conditioned to lie in [-R, R], as the records do. Then a pure epsilon holds.
     shape : float, optional
         For the gamma family only: the known shape of the records' law; by default 1, for
         exponential records.
+    covariance : tuple of tuples of floats, optional
+        For the multivariate_gaussian family only: the known covariance matrix of the records, of 12
+        columns at most.
+    columns : tuple of str, optional
+        For the multivariate_gaussian family only: names of the columns. Those of synthetic records
+        are x1, x2, ... by default.
 
     Raises
     ------
@@ -100,12 +110,14 @@ class ConjugateMechanism(Mechanism):
     family: str
     method: str
     n: int
-    prior: tuple[float, ...]
+    prior: tuple[Any, ...]
     size: int | None = None
-    R: float | None = None
+    R: Any = None
     sigma: float | None = None
     bounded: bool = False
     shape: float | None = later(None)
+    covariance: tuple[tuple[float, ...], ...] | None = later(None)
+    columns: tuple[str, ...] | None = later(None)
 
     name: ClassVar[str] = "conjugate"
     neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE
@@ -124,7 +136,7 @@ class ConjugateMechanism(Mechanism):
                 f"size is {quoted(self.size)}, but method {quoted(self.method)} releases a "
                 "parameter, not records; leave size out"
             )
-        for name in ("R", "sigma", "shape"):
+        for name in ("R", "sigma", "shape", "covariance", "columns"):
             if name not in family.PARAMETERS and getattr(self, name) is not None:
                 raise InvalidInput(
                     f"{name} is {quoted(getattr(self, name))}, but family {quoted(self.family)} "
@@ -133,7 +145,8 @@ class ConjugateMechanism(Mechanism):
         check_flag("bounded", self.bounded)
         if self.bounded and "bounded" not in family.PARAMETERS:
             raise InvalidInput(
-                f"bounded is True, but family {quoted(self.family)} has no bound; leave it out"
+                f"bounded is True, but family {quoted(self.family)} has no bounded releases: the "
+                "cost of its laws conditioned on bounds isn't known here; leave it out"
             )
         for name, value in family.check(self).items():
             object.__setattr__(self, name, value)
@@ -147,36 +160,40 @@ class ConjugateMechanism(Mechanism):
         n: int,
         epsilon: float,
         delta: float = 0.0,
+        copies: int = 1,
         categories: int | None = None,
         **other: Any,
     ) -> ConjugateMechanism:
         """Make the release with the smallest symmetric prior that satisfies (epsilon, delta).
 
         For bernoulli and categorical the prior is (a, a, ...) with the smallest a; for gaussian it
-        is N(0, sd) with the largest sd, as its mean costs nothing; for gamma it is worth the fewest
-        records at R / 2, that is (c shape, c R / 2) with the smallest c. It is on the safe side of
-        the root: the release returned satisfies the promise, and its prior exceeds the smallest by
+        is N(0, sd) with the largest sd, as its mean costs nothing; for multivariate_gaussian its
+        covariance is covariance / c with the smallest c; for gamma it is worth the fewest records
+        at R / 2, that is (c shape, c R / 2) with the smallest c. It is on the safe side of the
+        root: the release returned satisfies the promise, and its prior exceeds the smallest by
         about one part in 10^9.
 
         That a stronger prior never costs more is proved in
-        `bayesdp.mechanisms.conjugate.beta_pairs`, `bayesdp.mechanisms.counts.category_pairs` and
-        `gaussian`; for gamma, and where `bounded` and delta > 0, it is only tested: there the
-        promise is certain, but a smaller prior might satisfy it too. `synthetic_map` considers only
-        a >= 1: below, a stronger prior can cost more. Where any prior will do, the weakest
-        considered is returned.
+        `bayesdp.mechanisms.conjugate.beta_pairs`, `bayesdp.mechanisms.counts.category_pairs`,
+        `gaussian` and `multivariate_gaussian`; for gamma, and where `bounded` and delta > 0, it is
+        only tested: there the promise is certain, but a smaller prior might satisfy it too.
+        `synthetic_map` considers only a >= 1: below, a stronger prior can cost more. Where any
+        prior will do, the weakest considered is returned.
 
         Parameters
         ----------
         family, method, n
             As for the class.
         epsilon : float
-            Cost allowed, positive.
+            Cost allowed of all copies, positive.
         delta : float
             In [0, 1); 0 asks for pure epsilon.
+        copies : int
+            Independent copies.
         categories : int
             Number of categories; for the categorical family only.
         **other
-            The class's other parameters: size, R, sigma, bounded, shape.
+            The class's other parameters: size, R, sigma, bounded, shape, covariance, columns.
 
         Raises
         ------
@@ -196,7 +213,7 @@ class ConjugateMechanism(Mechanism):
             return cls(family, method, n, home.prior_of_strength(strength, parameters), **other)
 
         least = home.least_strength(method, parameters)
-        return calibrated(at, least=least, epsilon=epsilon, delta=delta)
+        return calibrated(at, least=least, epsilon=epsilon, delta=delta, copies=copies)
 
     @property
     def synthetic_size(self) -> int:
@@ -250,12 +267,14 @@ class ConjugateMechanism(Mechanism):
         ----------
         data : array, Series or sequence, shape (n,)
             bernoulli: 0 and 1. categorical: labels from 0 to k - 1. gaussian: numbers in [-R, R].
-            gamma: numbers in [0, R].
+            gamma: numbers in [0, R]. multivariate_gaussian: a DataFrame or an array, shape (n, d),
+            column j in [-R[j], R[j]].
 
         Returns
         -------
-        Count, tuple of k ints, or float
-            The number of ones, the counts of the categories, or the sum. Confidential.
+        Count, tuple of k ints, float, or tuple of d floats
+            The number of ones, the counts of the categories, the sum, or the columns' sums.
+            Confidential.
 
         Raises
         ------
@@ -281,7 +300,7 @@ class ConjugateMechanism(Mechanism):
         They have shape (copies, *shape of the statistic), and then the components' axis, if any.
         bernoulli: a probability, or a number of ones. categorical: k probabilities, or k counts.
         gaussian: a number, or `size` records in the order drawn. gamma: a number, or `size`
-        records, sorted.
+        records, sorted. multivariate_gaussian: a vector, or `size` vectors in the order drawn.
         """
         drawn: NDArray[Any] = self._outputs.draw(self, statistic, copies)
         return drawn
@@ -321,7 +340,12 @@ class ConjugateMechanism(Mechanism):
 
 
 def calibrated(
-    at: Callable[[float], ConjugateMechanism], *, least: float, epsilon: float, delta: float
+    at: Callable[[float], ConjugateMechanism],
+    *,
+    least: float,
+    epsilon: float,
+    delta: float,
+    copies: int = 1,
 ) -> ConjugateMechanism:
     """Find the release of the smallest strength, `least` or more, that keeps (epsilon, delta).
 
@@ -333,7 +357,9 @@ def calibrated(
     least : float
         The smallest strength considered.
     epsilon, delta : float
-        The promise: epsilon positive, delta in [0, 1).
+        The promise of all copies: epsilon positive, delta in [0, 1).
+    copies : int
+        Independent copies.
 
     Raises
     ------
@@ -341,8 +367,8 @@ def calibrated(
         If no strength satisfies the promise, or an argument is out of its range.
     """
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
-    strong = at(_STRONG)
-    profile = strong.profile()
+    strong, copies = at(_STRONG), check_at_least_one("copies", copies)
+    profile = strong.profile(copies=copies)
     if profile.limit == 1 or (delta == 0 and math.isinf(profile.pure_epsilon)):
         raise InvalidInput(_impossible(strong, epsilon, delta))
 
@@ -350,11 +376,14 @@ def calibrated(
         if strength > _STRONGEST:
             raise InvalidInput(_impossible(strong, epsilon, delta))
         made = at(strength)
-        return made.delta(epsilon) if delta else made.profile().pure_epsilon
+        profile = made.profile(copies=copies)
+        return profile.delta(epsilon) if delta else profile.pure_epsilon
 
     strength = smallest_satisfying(cost, delta or epsilon, start=max(1.0, 2 * least), least=least)
     more = 2.0**-52
-    while (made := at(strength)).epsilon(delta) > epsilon:  # a root too, which rounds
+    while (made := at(strength)).epsilon(
+        delta, copies=copies
+    ) > epsilon:  # a root too, which rounds
         strength, more = strength * (1 + more), 2 * more
     return made
 

@@ -356,7 +356,7 @@ def _with_delta(
         return collapsed(n, size, strength * ratios)
 
     made = calibrated(at, least=1e-100, epsilon=epsilon, delta=delta)
-    return min(made.prior)
+    return float(min(made.prior))
 
 
 def share_of_a_move(epsilon: float, copies: int, r: float) -> float:

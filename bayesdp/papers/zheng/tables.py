@@ -173,7 +173,7 @@ def least_prior(method: str, family: str = "bernoulli", **other: Any) -> Callabl
             return smallest_satisfying(lambda a: made(case, a).delta(0.0), delta, least=1e-100)
         arguments: dict[str, Any] = {"family": family, "method": method, **size, **other}
         mechanism = ConjugateMechanism.calibrate(n=n, epsilon=epsilon, delta=delta, **arguments)
-        return mechanism.prior[0]
+        return float(mechanism.prior[0])
 
     return exact
 

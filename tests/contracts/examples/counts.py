@@ -30,6 +30,15 @@ SYNTHETIC = ("synthetic_map", "synthetic_one", "synthetic_many")
 NORMAL: dict[str, Any] = {"n": 6, "prior": (0.5, 2.0), "R": 1.5, "sigma": 1.2}
 THREE: dict[str, Any] = {"n": 3, "prior": (2.5, 1.25, 7.0)}
 RATES: dict[str, Any] = {"n": 6, "prior": (2.0, 7.5), "R": 1.5, "shape": 1.25}
+VECTORS: dict[str, Any] = {
+    "n": 6,
+    "prior": ((0.5, -1.0), ((2.0, 0.5), (0.5, 1.0))),
+    "R": (1.5, 3.0),
+    "covariance": ((1.0, 0.6), (0.6, 2.0)),
+    "columns": ("height", "weight"),
+}
+PLANE = [[-3.0, 0.1], [2 / 7, 1e-7], [0.0, -0.0]]
+TABLED = [[[-1.25, 0.1], [3.0, 1 / 3]], [[1e-7, 0.5], [0.0, 1e10]]]
 POSITIVE = [[1e-7, 0.1, 3.0], [1 / 3, 0.5, 1e10]]
 POINTS = [[-1.25, 0.1, 3.0], [1 / 3, 1e-7, 0.5], [0.0, -0.0, 1e10]]
 INSIDE = [[-1.25, 0.1, 1.5], [1 / 3, 1e-7, 0.5], [0.0, -0.0, -1.5]]
@@ -101,6 +110,7 @@ EXAMPLES: list[Example] = [
     conjugate("categorical", "parameter_draw", points=PROBABILITIES, **THREE),
     conjugate("gaussian", "parameter_draw", points=[-3.0, 0.1, 2 / 7], **NORMAL),
     conjugate("gaussian", "parameter_draw", points=[-1.5, 0.1, 2 / 7], bounded=True, **NORMAL),
+    conjugate("multivariate_gaussian", "parameter_draw", points=PLANE, **VECTORS),
     conjugate("gamma", "parameter_draw", points=[1e-7, 0.1, 2 / 7], **RATES),
     *(
         example
@@ -113,6 +123,7 @@ EXAMPLES: list[Example] = [
             conjugate("gaussian", method, points=POINTS, size=3, **NORMAL),
             conjugate("gaussian", method, points=INSIDE, size=3, bounded=True, **NORMAL),
             conjugate("gamma", method, points=POSITIVE, size=3, **RATES),
+            conjugate("multivariate_gaussian", method, points=TABLED, size=2, **VECTORS),
         )
     ),
 ]
