@@ -29,8 +29,8 @@ is kept as a factor: a pool is drawn first, by the sum of its levels' factors ti
 A marginal's noisy counts may not have been released themselves, but records drawn by them: these
 counts are latent too, and further moves carry them along (`bayesdp.kernels.table.unseen`): batches,
 and single records that get another class and another level at once. Both are drawn from the prior
-given all other records, the class by the other columns, so that the likelihoods' ratio accepts: where
-records of a class are nearly all alike, neither moves without the other.
+given all other records, the class by the other columns, so that the likelihoods' ratio accepts.
+Where records of a class are nearly all alike, neither moves without the other.
 
 Where marginals were chosen on confidential counts, every move but of classes is accepted with the
 ratio of the choice's law too (`bayesdp.kernels.table.choices`).
