@@ -43,6 +43,7 @@ from bayesdp.inference.gaussian.vector_seen import (
     SeenVector,
     VectorPosterior,
     posterior_given,
+    root_of,
     seen_vector,
 )
 from bayesdp.inference.predictive_statistics import Rng, Statistic, Theta
@@ -152,14 +153,14 @@ class MultivariateGaussianModel(Model):
         m0, S0 = self._proper("outputs have no probability")
         return sum(
             each.log_rest
-            + float(Normal(m0, _root(S0 + each.spread)).log_density(each.centre[None])[0])
+            + float(Normal(m0, root_of(S0 + each.spread)).log_density(each.centre[None])[0])
             for each in self.read(release)
         )
 
     def pointwise(self, parts: Sequence[Part], values: Mapping[str, Floats]) -> Floats:
         """Compute the log density of a group's outputs at draws of mu, shape (draws,)."""
         seen = self._seen(parts)
-        return seen.log_rest + Normal(seen.centre, _root(seen.spread)).log_density(values["mu"])
+        return seen.log_rest + Normal(seen.centre, root_of(seen.spread)).log_density(values["mu"])
 
     def from_prior(self, run: Run, rng: np.random.Generator) -> dict[str, Floats]:
         """Draw mu from its prior, of each group by itself.
@@ -171,7 +172,7 @@ class MultivariateGaussianModel(Model):
         """
         m0, S0 = self._proper("there are no draws from it")
         size = math.prod(run.shape)
-        return {"mu": Normal(m0, _root(S0)).draw(size, rng).reshape(*run.shape, len(m0))}
+        return {"mu": Normal(m0, root_of(S0)).draw(size, rng).reshape(*run.shape, len(m0))}
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws the sums of a part's new records, given mu."""
@@ -278,10 +279,6 @@ def _length(prior: Any) -> int:
         return 1
 
 
-def _root(covariance: Floats) -> Floats:
-    return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
-
-
 def _shares_outside(part: Part, seen: SeenVector, mu: Floats) -> list[float]:
     """Expected share of records beyond the bounds of each column, given draws of mu."""
     view: Any = view_of(part.mechanism, NormalVectorView)
@@ -294,5 +291,5 @@ def _shares_outside(part: Part, seen: SeenVector, mu: Floats) -> list[float]:
 def _new_sums(seen: SeenVector, part: Part, theta: Theta, rng: Rng) -> Any:
     """Draw the sums of new records, whose mean is within the public box."""
     view: Any = view_of(part.mechanism, NormalVectorView)
-    law = Normal(np.asarray(theta["mu"]), _root(seen.covariance / view.n))
+    law = Normal(np.asarray(theta["mu"]), root_of(seen.covariance / view.n))
     return within_bounds(part, lambda: view.statistic(law.draw(1, rng)[0]))

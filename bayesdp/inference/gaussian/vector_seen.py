@@ -63,7 +63,7 @@ class VectorPosterior:
     @property
     def law(self) -> Normal:
         """The law, to draw from."""
-        return Normal(self.mean, _root(self.covariance))
+        return Normal(self.mean, root_of(self.covariance))
 
     def marginal(self, column: str | int) -> NormalMixture:
         """Posterior of the mean of one column, by its name or number from 0.
@@ -133,7 +133,7 @@ def seen_vector(parts: Sequence[Part], covariance: Any, *, naive: bool = False) 
     centre = spread @ np.sum([p @ law.mean for p, (law, _) in weighed], axis=0)
     # Given the records' mean the releases' laws multiply: to that of the centre, and a constant.
     rest = sum(rest + float(law.log_density(centre[None])[0]) for law, rest in each)
-    rest -= float(Normal(centre, _root(spread)).log_density(centre[None])[0])
+    rest -= float(Normal(centre, root_of(spread)).log_density(centre[None])[0])
     return SeenVector(first.columns, own, centre, own / first.n + spread, rest)
 
 
@@ -160,13 +160,13 @@ def _of_mean(part: Part, view: NormalVectorView) -> tuple[Normal, float]:
     """Law of the records' mean that outputs are worth, and the rest of their log density."""
     means, copies = view.means(part.outputs), len(part.outputs)
     centre = means.mean(axis=0)
-    each, together = (Normal(centre, _root(view.spread / m)) for m in (1, copies))
+    each, together = (Normal(centre, root_of(view.spread / m)) for m in (1, copies))
     rest = view.log_rest(part.outputs) + float(each.log_density(means).sum())
     rest -= float(together.log_density(centre[None])[0])
     rest -= float(np.linalg.slogdet(view.slope)[1])
     back = np.linalg.solve(view.slope, together.root)
     mean = np.linalg.solve(view.slope, centre - view.offset)
-    return Normal(mean, _root(back @ back.T)), rest
+    return Normal(mean, root_of(back @ back.T)), rest
 
 
 def _taken_for_real(part: Part, view: NormalVectorView, covariance: Floats) -> SeenVector:
@@ -177,7 +177,8 @@ def _taken_for_real(part: Part, view: NormalVectorView, covariance: Floats) -> S
     return SeenVector(view.columns, covariance, centre, covariance / n, 0.0)
 
 
-def _root(covariance: Floats) -> Floats:
+def root_of(covariance: Floats) -> Floats:
+    """Lower Cholesky factor of a covariance matrix."""
     return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
 
 
