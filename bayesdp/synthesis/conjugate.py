@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta, check_one_of
 from bayesdp.core.fields import declared
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.conjugate.families import FAMILIES, METHODS
+from bayesdp.mechanisms.conjugate.multivariate_gaussian import check_columns, check_covariance
 from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.synthesis.base import RecordSynthesizer
@@ -46,11 +47,19 @@ class ConjugateSynthesizer(RecordSynthesizer):
         Number of independent copies.
     size : int, optional
         Synthetic records in each copy. Default: the number of confidential ones.
-    R, sigma, bounded, shape, covariance : optional
-        Bounds and known parameters of the family, as of `bdp.mechanisms.ConjugateMechanism`.
+    R : float, or sequence of floats for multivariate_gaussian
+        Records, or each column's, lie in [-R, R]; gamma ones in [0, R]. Chosen without the data.
+    sigma : float, optional
+        For gaussian only: known standard deviation of the records.
+    bounded : bool
+        For gaussian only: whether what is released is conditioned to [-R, R], for a pure epsilon.
+    shape : float, optional
+        For gamma only: known shape of the records' law. Default: 1, the exponential law.
+    covariance : sequence of sequences of floats, optional
+        For multivariate_gaussian only: known covariance matrix of the columns.
     names : sequence of str, optional
-        For the multivariate_gaussian family only: names of the columns, in the order of
-        `covariance`; a table's columns are then taken by their names.
+        For multivariate_gaussian only: names of the columns, in the order of `covariance`; a
+        table's columns are then taken by their names.
 
     Raises
     ------
@@ -89,6 +98,13 @@ class ConjugateSynthesizer(RecordSynthesizer):
             raise InvalidInput(
                 f"size is {self.size}, but method 'parameter_draw' releases no records; leave it "
                 "out"
+            )
+        if self.family == "multivariate_gaussian":
+            check_columns("names", self.names, len(check_covariance("covariance", self.covariance)))
+        elif self.names is not None:
+            raise InvalidInput(
+                f"names is {quoted(self.names)}, but family {quoted(self.family)} is of one "
+                "column; leave it out"
             )
         self._of_any_prior(_ANY_N)
 

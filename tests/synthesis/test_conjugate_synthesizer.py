@@ -18,6 +18,7 @@ KNOWN: dict[str, dict[str, Any]] = {
     "multivariate_gaussian": {"R": (2.0, 3.0), "covariance": ((1.0, 0.5), (0.5, 2.0))},
     "gamma": {"R": 3.0, "shape": 1.5},
 }
+VECTOR = KNOWN["multivariate_gaussian"]
 DATA: dict[str, Any] = {
     "gaussian": VECTORS["x"],
     "multivariate_gaussian": VECTORS,
@@ -89,9 +90,13 @@ def test_a_pure_promise_where_there_is_one():
         ({"method": "parameter_map"}, "method is 'parameter_map'"),
         ({"method": "parameter_draw", "size": 3}, "releases no records"),
         ({"sigma": None}, "sigma is None"),
-        ({"names": ("a",)}, "has no columns"),
+        ({"names": ("a",)}, "names is .* is of one column"),
         ({"epsilon": 0.0}, "epsilon is 0.0"),
         ({"family": "multivariate_gaussian"}, "covariance is None"),
+        (
+            {"family": "multivariate_gaussian", **VECTOR, "sigma": None, "names": ("a", "a")},
+            "names is .* 2 different names",
+        ),
     ],
 )
 def test_wrong_declarations_are_refused(wrong, message):

@@ -92,7 +92,7 @@ def check(release: ConjugateMechanism) -> dict[str, Any]:
         "covariance": covariance,
         "prior": (mean, spread),
         "R": tuple(map(float, ends)),
-        "columns": check_columns(release.columns, d),
+        "columns": check_columns("columns", release.columns, d),
     }
     _, posterior = posterior_of(release.n, spread, covariance)
     if _condition(posterior) < _LEAST:
@@ -174,15 +174,15 @@ def check_prior(prior: Any, d: int) -> tuple[Vector, Matrix]:
     return tuple(map(float, mean)), spread
 
 
-def check_columns(columns: Any, d: int) -> tuple[str, ...] | None:
-    """Return the columns' names, or None where they have none."""
+def check_columns(name: str, columns: Any, d: int) -> tuple[str, ...] | None:
+    """Return the columns' names, or None where they have none; `name` is the argument's."""
     if columns is None:
         return None
     good = isinstance(columns, Sequence) and not isinstance(columns, str)
-    good = good and all(isinstance(name, str) and name for name in columns)
+    good = good and all(isinstance(each, str) and each for each in columns)
     if not good or len({*columns} - {"copy"}) != d or len(columns) != d:
         raise InvalidInput(
-            f"columns is {quoted(columns)}; it must be {d} different names, as covariance has {d} "
+            f"{name} is {quoted(columns)}; it must be {d} different names, as covariance has {d} "
             "columns, and none 'copy'; or None"
         )
     return tuple(columns)
