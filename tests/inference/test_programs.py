@@ -23,6 +23,7 @@ MODELS = {
     "hierarchical_binomial": bdp.models.HierarchicalBinomialModel(),
     "poisson": bdp.models.PoissonModel(),
     "gamma": bdp.models.GammaModel((1.0, 1.0)),
+    "multivariate_gaussian": bdp.models.MultivariateGaussianModel(),
     "beta_model": bdp.models.NetworkBetaModel(),
     "ergm": bdp.models.ERGMModel("edges"),
     "linear_regression": bdp.LinearRegressionModel("y"),

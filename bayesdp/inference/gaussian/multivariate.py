@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -79,7 +79,7 @@ class MultivariateGaussianModel(Model):
     Notes
     -----
     The posterior variable is "mu", with the dimension "column". It is normal, and the "exact"
-    engine draws from it independently; "pymc" samples the same posterior by NUTS, the
+    engine draws from it independently; "pymc" and "stan" sample the same posterior by NUTS, the
     records' mean integrated out. The attrs have "expected_share_outside_bounds", and a fit warns
     if it is more than 1%.
 
@@ -102,7 +102,7 @@ class MultivariateGaussianModel(Model):
 
     family: ClassVar[str] = "multivariate_gaussian"
     views: ClassVar[tuple[type[View], ...]] = (NormalVectorView,)
-    engines: ClassVar[tuple[str, ...]] = ("exact", "pymc")
+    engines: ClassVar[tuple[str, ...]] = ("exact", "pymc", "stan")
     variables: ClassVar[Sequence[str]] = ("mu",)
     means: ClassVar[frozenset[str]] = frozenset({"mu"})
     reason: ClassVar[str] = "the posterior is normal, so independent draws exist"
@@ -195,7 +195,13 @@ class MultivariateGaussianModel(Model):
 
     def sample(self, run: Run) -> Draws:
         """Draw independently from the posterior of each group, or by NUTS."""
-        return self._drawn(run) if run.engine == "exact" else super().sample(run)
+        if run.engine == "exact":
+            return self._drawn(run)
+        drawn = super().sample(run)
+        mu = drawn.posterior["mu"]  # whose program in Stan has groups, even of one release
+        groups = () if groups_of(run.release) is None else (-1,)
+        mu = mu.reshape(*mu.shape[:2], *groups, mu.shape[-1])
+        return replace(drawn, posterior={"mu": mu})
 
     def naive(self, run: Run) -> Draws:
         """Draw from the `naive_posterior` of each group."""
@@ -231,6 +237,28 @@ class MultivariateGaussianModel(Model):
         read = self.read(release)
         seen = [(each.centre, each.spread) for each in read]
         return multivariate_gaussian(seen, self.prior, read[0].columns, groups_of(release))
+
+    def stan_data(self, release: Releases) -> dict[str, Any]:
+        """Build the data of the Stan program `multivariate_gaussian`.
+
+        Raises
+        ------
+        InvalidInput
+            If the model doesn't fit the release.
+        """
+        read = self.read(release)
+        d = len(read[0].columns)
+        m0, S0 = (np.zeros(d), np.eye(d)) if self.prior is None else self._proper("")
+        return {
+            "G": len(read),
+            "D": d,
+            "centre": np.array([each.centre for each in read]),
+            "root": np.array([root_of(each.spread) for each in read]),
+            "log_rest": np.array([each.log_rest for each in read]),
+            "flat": int(self.prior is None),
+            "prior_mean": m0,
+            "prior_root": root_of(S0),
+        }
 
     def _seen(self, parts: Sequence[Part], *, naive: bool = False) -> SeenVector:
         agreed_size(parts, None)

@@ -7,6 +7,9 @@ import pytest
 from scipy import stats
 
 import bayesdp as bdp
+from bayesdp.engines.stan import sampling
+from tests.conftest import require_pystan
+from tests.stan_log_density import log_densities
 
 Model = bdp.models.MultivariateGaussianModel
 METHODS = ("parameter_draw", "synthetic_map", "synthetic_one", "synthetic_many")
@@ -192,9 +195,44 @@ def test_its_pymc_program_has_the_posterior_s_density(prior, grouped):
 
 
 @pytest.mark.slow
-def test_pymc_samples_the_same_posterior():
+@pytest.mark.parametrize("prior", [None, PRIOR])
+def test_its_stan_program_has_the_posterior_s_density(prior):
+    require_pystan()
+    release, model = groups(), Model(prior)
+    data = model.stan_data(release)
+    z = np.random.default_rng(1).normal(size=(10, 2, 2))
+    found = log_densities(model.program, data, [{"z": each} for each in z])
+    mu = data["centre"] + np.einsum("gij,kgj->kgi", data["root"], z)
+    truth = np.zeros(10)
+    for g, label in enumerate(release.groups):
+        posterior = model.posterior(release[label])
+        law = stats.multivariate_normal(posterior.mean, posterior.covariance)
+        truth += law.logpdf(mu[:, g])
+    assert np.ptp(truth) > 1
+    assert np.diff(found) == pytest.approx(np.diff(truth), rel=1e-8)
+
+
+@pytest.mark.slow
+def test_its_stan_program_generates_the_log_likelihood():
+    require_pystan()
+    release, model = groups(), Model(PRIOR)
+    options = {"draws": 20, "chains": 1, "warmup": 100, "seed": 1, "progress": False}
+    drawn = sampling.sample(
+        model.program, model.stan_data(release), variables=["mu", "log_lik"], **options
+    ).posterior
+    for g, part in enumerate(release.parts):
+        right = model.pointwise([part], {"mu": drawn["mu"][0, :, g]})
+        assert drawn["log_lik"][0, :, g] == pytest.approx(right, rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["pymc", "stan"])
+def test_nuts_samples_the_same_posterior(engine):
+    if engine == "stan":
+        require_pystan()
     release = released("synthetic_one")
-    idata = Model(PRIOR).fit(release, engine="pymc", draws=1000, warmup=500, chains=2, seed=1)
+    idata = Model(PRIOR).fit(release, engine=engine, draws=1000, warmup=500, chains=2, seed=1)
+    assert idata.posterior["mu"].dims == ("chain", "draw", "column")
     posterior = Model(PRIOR).posterior(release)
     drawn = idata.posterior["mu"].to_numpy().reshape(-1, 2)
     error = np.sqrt(np.diag(posterior.covariance) / 200)  # as if a tenth were independent
@@ -255,7 +293,5 @@ def test_what_does_not_fit_is_refused():
         Model((0.0, 1.0))
     with pytest.raises(error, match="it must be one of x1, x2, or a number from 0 to 1"):
         Model().posterior(release).marginal(2)
-    with pytest.raises(error, match="has no Stan program; its engines are: exact, pymc"):
-        Model().stan_code()
     with pytest.raises(error, match="MultivariateGaussianModel"):
         bdp.GaussianModel(sd=1.0).posterior(release)
