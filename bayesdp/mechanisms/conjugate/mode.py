@@ -11,10 +11,10 @@ neighbours it moves by at most the family's `map_sensitivity`, in L1 norm:
 - gamma: (a + n k - 1) R / (b (b + R)).
 
 The mode is computed in floating point, whose error, below 2^-50 of the largest mode, moves both
-neighbours' modes; 2^-48 of it is added to the sensitivity. A component of a vector is off by at most
-(d + 4) 2^-53 of what is added up in it: sums, differences, coefficients and products are rounded
-once each, and d of them and the mean added. That is 2^-49 for the most columns, 12, and as much for
-the neighbour.
+neighbours' modes; 2^-48 of it is added to the sensitivity. A component of a vector is off by at
+most (d + 4) 2^-53 of what is added up in it: sums, differences, coefficients and products are
+rounded once each, and d of them and the mean added. That is 2^-49 for the most columns, 12, and as
+much for the neighbour.
 """
 
 from __future__ import annotations
