@@ -317,7 +317,7 @@ CASES: dict[str, Callable[[Records], None]] = {
         grid_size=6,
     ),
     "ConjugateSynthesizer": lambda r: bdp.synthesizers.ConjugateSynthesizer(
-        "multivariate_gaussian", 1.0, 1e-6, R=300.0, covariance=((100.0, 30.0), (30.0, 200.0))
+        "multivariate_gaussian", 1.0, 1e-6, R=900.0, covariance=((100.0, 30.0), (30.0, 200.0))
     ).release(r.table[["age", "pressure"]]),
     "DPERGMSynthesizer": of_graph(
         lambda: bdp.synthesizers.DPERGMSynthesizer("edges", epsilon=1.0, centre=-2.0, scale=0.5)
