@@ -54,12 +54,12 @@ class DrawnTableView(View):
         Function of an output: the records' codes, shape (size, columns of the schema).
     left_out : tuple of str
         Columns whose law is intractable, and on which no other column was drawn.
-    share : float
-        Share of the privacy budget that all other columns had.
+    share : callable
+        Function without arguments: the share of the privacy budget that all other columns had.
     """
 
     schema: Any
     drawn: tuple[DrawnColumns, ...]
     codes: Callable[[Any], NDArray[np.int64]]
-    left_out: tuple[str, ...] = ()
-    share: float = 1.0
+    left_out: tuple[str, ...]
+    share: Callable[[], float]

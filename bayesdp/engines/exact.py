@@ -17,7 +17,7 @@ class Posterior(Protocol):
     def draw(
         self, size: int, rng: np.random.Generator
     ) -> tuple[Mapping[str, NDArray[np.float64]], NDArray[np.float64]]:
-        """Draw each variable, shape (size,), with the draws' and their components' log density."""
+        """Draw each variable, shape (size, ...), with the draws' and components' log density."""
 
 
 def sample(
@@ -44,7 +44,7 @@ def sample(
     Returns
     -------
     Draws
-        Variables of shape (chains, draws[, groups]); `lp` is the log posterior density of them
+        Variables of shape (chains, draws[, groups], ...); `lp` is the log posterior density of them
         and the latent component together, summed over groups.
     """
     rng = np.random.default_rng(seed)
@@ -52,8 +52,10 @@ def sample(
     shape = (chains, draws) if scalar else (chains, draws, len(posteriors))
     return Draws(
         posterior={
-            name: np.stack([values[name] for values, _ in each], axis=-1).reshape(shape)
-            for name in each[0][0]
+            name: np.stack([values[name] for values, _ in each], axis=1).reshape(
+                *shape, *first.shape[1:]
+            )
+            for name, first in each[0][0].items()
         },
         sample_stats={"lp": np.sum([lp for _, lp in each], axis=0).reshape(chains, draws)},
         engine="exact",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -124,6 +125,23 @@ def groups_of(releases: Releases) -> list[Any] | None:
     """Return the coordinate of a model's groups, or None where its releases have none."""
     first = releases_of(releases)[0]
     return None if first.by is None else group_coordinate(first)
+
+
+def with_groups(drawn: Draws, name: str, releases: Releases) -> Draws:
+    """Give vectors a dimension of groups where releases have these, be it one, and no other.
+
+    Parameters
+    ----------
+    drawn : Draws
+        Of one variable, shape (chains, draws, k) or (chains, draws, groups, k).
+    name : str
+        The variable.
+    releases : Release, or several in a list
+    """
+    vectors = drawn.posterior[name]
+    groups = () if releases_of(releases)[0].by is None else (-1,)
+    vectors = vectors.reshape(*vectors.shape[:2], *groups, vectors.shape[-1])
+    return dataclasses.replace(drawn, posterior={name: vectors})
 
 
 def _public_parameters(release: Release, suffix: str = "") -> dict[str, Any]:

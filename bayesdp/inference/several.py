@@ -60,6 +60,19 @@ def parts_of(given: Releases) -> list[tuple[Part, ...]]:
     return list(zip(*(release.parts for release in releases_of(given)), strict=True))
 
 
+def parts_alone(given: Releases) -> tuple[Part, ...]:
+    """Return the parts of releases without groups, one for each release.
+
+    Raises
+    ------
+    InvalidInput
+        If they have groups.
+    """
+    for each in releases_of(given):
+        _ = each.mechanism  # which refuses groups
+    return parts_of(given)[0]
+
+
 def agreed_size(parts: Sequence[Part], n: int | None) -> int | None:
     """Return the number of records as the releases or the analyst give it; None if neither does.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
+from bayesdp.engines.normals import Mixture, Normal
 from bayesdp.engines.pymc.density import Density, Floats
-from bayesdp.engines.pymc.normal import Mixture, Normal
 
 _HISTORY = 30  # steps that L-BFGS remembers
 _SCATTER = 2.0

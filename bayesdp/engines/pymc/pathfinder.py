@@ -16,8 +16,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from bayesdp.engines.normals import Mixture, Normal
 from bayesdp.engines.pymc.density import Density, Floats
-from bayesdp.engines.pymc.normal import Mixture, Normal
 
 _HISTORY = 6  # steps that an estimate of H remembers, as in the paper
 _ELBO_DRAWS = 25

@@ -10,7 +10,6 @@ likelihood of theta for NUTS. See `bayesdp.inference.counts.multinomial_release`
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,8 +33,8 @@ from bayesdp.inference.counts.multinomial_likelihood import log_law_of_counts
 from bayesdp.inference.counts.multinomial_response import responses
 from bayesdp.inference.evidence_ways import Answer
 from bayesdp.inference.predictive_statistics import Statistic
-from bayesdp.inference.result import groups_of
-from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
+from bayesdp.inference.result import groups_of, with_groups
+from bayesdp.inference.several import Releases, agreed_size, parts_alone, parts_of
 from bayesdp.inference.sizes import check_said_once, sizes_of_prior
 from bayesdp.inference.variance_parts import Labelled, of_beta, over_counts
 from bayesdp.release import Part, Release
@@ -126,9 +125,7 @@ class MultinomialModel(Model):
         InvalidInput
             If the release has groups, the model doesn't fit it, or there is no exact posterior.
         """
-        for each in releases_of(release):
-            _ = each.mechanism  # which refuses groups
-        return self._counts(parts_of(release)[0])
+        return self._counts(parts_alone(release))
 
     def posterior(self, release: Releases, category: int) -> BetaMixture:
         """Compute the exact posterior of one category's probability.
@@ -212,7 +209,7 @@ class MultinomialModel(Model):
             drawn = ways.CHAINS[run.engine](run.read, self.prior, **run.chained)
         else:
             drawn = super().sample(run)
-        return _with_groups(drawn, run)
+        return with_groups(drawn, "theta", run.release)
 
     def naive(self, run: Run) -> Draws:
         """Draw given pooled copies, or the average over copies of noisy counts of the same records.
@@ -223,7 +220,8 @@ class MultinomialModel(Model):
             If the outputs aren't counts.
         """
         counts = [np.array([self._naive_counts(part)]) for part in run.release.parts]
-        return _with_groups(ways.sample_dirichlet(counts, self.prior, **run.independent), run)
+        drawn = ways.sample_dirichlet(counts, self.prior, **run.independent)
+        return with_groups(drawn, "theta", run.release)
 
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
         """Dimension: one probability for each category."""
@@ -312,14 +310,6 @@ class MultinomialModel(Model):
             )
         sizes: Sizes = self.n
         return sizes
-
-
-def _with_groups(drawn: Draws, run: Run) -> Draws:
-    """Give "theta" a dimension of groups where the release has one, be it of a single group."""
-    theta = drawn.posterior["theta"]
-    groups = () if releases_of(run.release)[0].by is None else (-1,)
-    theta = theta.reshape(*theta.shape[:2], *groups, theta.shape[-1])
-    return dataclasses.replace(drawn, posterior={"theta": theta})
 
 
 def _noises(groups: Sequence[tuple[Sequence[Part], Sizes]]) -> list[Noise]:

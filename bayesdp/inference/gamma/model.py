@@ -53,7 +53,7 @@ from bayesdp.inference.gaussian.release import is_noise, size_of
 from bayesdp.inference.predictive_statistics import Rng, Statistic, Theta
 from bayesdp.inference.readers import instead
 from bayesdp.inference.result import groups_of
-from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
+from bayesdp.inference.several import Releases, agreed_size, parts_alone, parts_of, releases_of
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
 from bayesdp.mechanisms.counts.exact_statistic import value_of
 from bayesdp.mechanisms.families.gamma import check_positive_interval, check_shape
@@ -177,9 +177,7 @@ class GammaModel(Model):
         InvalidInput
             If the release has groups, or the model doesn't fit it.
         """
-        for each in releases_of(release):
-            _ = each.mechanism  # which refuses groups
-        return self.read(release)[0].mixture
+        return self._posterior_of(parts_alone(release)).mixture
 
     def naive_posterior(self, release: Release) -> GammaMixture:
         """Compute the posterior that treats pooled copies as real data, or noisy numbers as true.

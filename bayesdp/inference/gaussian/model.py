@@ -52,7 +52,14 @@ from bayesdp.inference.gaussian.release import (
 )
 from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.result import groups_of
-from bayesdp.inference.several import Releases, agreed_size, only_one, parts_of, releases_of
+from bayesdp.inference.several import (
+    Releases,
+    agreed_size,
+    only_one,
+    parts_alone,
+    parts_of,
+    releases_of,
+)
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.release import Part, Release
 
@@ -150,9 +157,7 @@ class GaussianModel(Model):
         InvalidInput
             If the release has groups, or the model doesn't fit it.
         """
-        for each in releases_of(release):
-            _ = each.mechanism  # which refuses groups
-        return self._posteriors(release)[0].mixture
+        return self._posterior_of(parts_alone(release)).mixture
 
     def log_evidence(self, release: Releases) -> float:
         """Compute the log of the outputs' probability, or density, under the model.

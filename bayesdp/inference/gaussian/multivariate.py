@@ -23,22 +23,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from bayesdp.core.vector_views import NormalVectorView
 from bayesdp.core.views import View, view_of
+from bayesdp.engines import exact
 from bayesdp.engines.draws import Draws
-from bayesdp.engines.pymc.normal import Normal
+from bayesdp.engines.normals import Normal
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Run
 from bayesdp.inference.gaussian.predictive import within_bounds
-from bayesdp.inference.gaussian.release import told_largest
+from bayesdp.inference.gaussian.release import share_outside, told_largest
 from bayesdp.inference.gaussian.vector_seen import (
     SeenVector,
     VectorPosterior,
@@ -47,8 +47,8 @@ from bayesdp.inference.gaussian.vector_seen import (
     seen_vector,
 )
 from bayesdp.inference.predictive_statistics import Rng, Statistic, Theta
-from bayesdp.inference.result import groups_of
-from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
+from bayesdp.inference.result import groups_of, with_groups
+from bayesdp.inference.several import Releases, agreed_size, parts_alone, parts_of
 from bayesdp.mechanisms.conjugate.multivariate_gaussian import check_covariance, check_prior
 from bayesdp.release import Part, Release
 
@@ -129,9 +129,7 @@ class MultivariateGaussianModel(Model):
         InvalidInput
             If the release has groups, or the model doesn't fit it.
         """
-        for each in releases_of(release):
-            _ = each.mechanism  # which refuses groups
-        return self._posterior_of(self.read(release)[0])
+        return posterior_given(self._seen(parts_alone(release)), self.prior)
 
     def naive_posterior(self, release: Release) -> VectorPosterior:
         """Compute the posterior that treats pooled copies as real data, or draws as the mean.
@@ -140,7 +138,7 @@ class MultivariateGaussianModel(Model):
         gives it.
         """
         _ = release.mechanism
-        return self._posterior_of(self.read_naive(release)[0])
+        return posterior_given(self.read_naive(release)[0], self.prior)
 
     def log_evidence(self, release: Releases) -> float:
         """Compute the log of the outputs' density under the model.
@@ -171,8 +169,8 @@ class MultivariateGaussianModel(Model):
             If the prior is flat.
         """
         m0, S0 = self._proper("there are no draws from it")
-        size = math.prod(run.shape)
-        return {"mu": Normal(m0, root_of(S0)).draw(size, rng).reshape(*run.shape, len(m0))}
+        mu = Normal(m0, root_of(S0)).draw(math.prod(run.shape), rng)
+        return {"mu": mu.reshape(*run.shape, len(m0))}
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws the sums of a part's new records, given mu."""
@@ -197,11 +195,7 @@ class MultivariateGaussianModel(Model):
         """Draw independently from the posterior of each group, or by NUTS."""
         if run.engine == "exact":
             return self._drawn(run)
-        drawn = super().sample(run)
-        mu = drawn.posterior["mu"]  # whose program in Stan has groups, even of one release
-        groups = () if groups_of(run.release) is None else (-1,)
-        mu = mu.reshape(*mu.shape[:2], *groups, mu.shape[-1])
-        return replace(drawn, posterior={"mu": mu})
+        return with_groups(super().sample(run), "mu", run.release)  # Stan's program always has them
 
     def naive(self, run: Run) -> Draws:
         """Draw from the `naive_posterior` of each group."""
@@ -248,7 +242,7 @@ class MultivariateGaussianModel(Model):
         """
         read = self.read(release)
         d = len(read[0].columns)
-        m0, S0 = (np.zeros(d), np.eye(d)) if self.prior is None else self._proper("")
+        m0, S0 = map(np.array, self.prior or (np.zeros(d), np.eye(d)))
         return {
             "G": len(read),
             "D": d,
@@ -270,27 +264,13 @@ class MultivariateGaussianModel(Model):
             )
         return seen
 
-    def _posterior_of(self, seen: SeenVector) -> VectorPosterior:
-        return posterior_given(seen, self.prior)
-
     def _drawn(self, run: Run) -> Draws:
-        rng, size = np.random.default_rng(run.seed), run.chains * run.draws
-        drawn, lp = [], np.zeros(size)
-        for seen in run.read:
-            law = self._posterior_of(seen).law
-            drawn.append(law.draw(size, rng))
-            lp += law.log_density(drawn[-1])
-        alone = releases_of(run.release)[0].by is None
-        mu = drawn[0] if alone else np.stack(drawn, axis=1)
-        shape = (run.chains, run.draws)
-        return Draws(
-            {"mu": mu.reshape(*shape, *mu.shape[1:])},
-            {"lp": lp.reshape(shape)},
-            "exact",
-            {"numpy": np.__version__},
-        )
+        posteriors = [posterior_given(seen, self.prior) for seen in run.read]
+        scalar = groups_of(run.release) is None
+        return exact.sample(posteriors, scalar=scalar, **run.independent)
 
     def _proper(self, why: str) -> tuple[Floats, Floats]:
+        """Mean and covariance of the prior; raise InvalidInput where it is flat."""
         if self.prior is None:
             raise InvalidInput(
                 f"the prior is flat, and {why}; give a prior, as "
@@ -310,10 +290,8 @@ def _length(prior: Any) -> int:
 def _shares_outside(part: Part, seen: SeenVector, mu: Floats) -> list[float]:
     """Expected share of records beyond the bounds of each column, given draws of mu."""
     view: Any = view_of(part.mechanism, NormalVectorView)
-    ends, sds = np.array(view.ends), np.sqrt(np.diag(seen.covariance))
-    outside = special.ndtr((-ends - mu) / sds) + special.ndtr((mu - ends) / sds)
-    shares: list[float] = outside.mean(axis=0).tolist()
-    return shares
+    columns = zip(view.ends, mu.T, np.sqrt(np.diag(seen.covariance)), strict=True)
+    return [share_outside((-end, end), centre, sd) for end, centre, sd in columns]
 
 
 def _new_sums(seen: SeenVector, part: Part, theta: Theta, rng: Rng) -> Any:

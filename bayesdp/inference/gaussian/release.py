@@ -292,8 +292,13 @@ def _shares_outside(release: Release, mu: Floats, sd: float | Floats) -> Iterato
     spread = np.broadcast_to(sd, mu.shape).reshape(shape)
     for part, centre, width in zip(release.parts, mu.reshape(shape).T, spread.T, strict=True):
         if (normal := view_of(part.mechanism, NormalView)) is not None:
-            low, high = (np.asarray(end - centre) / width for end in normal.bounds)
-            yield float(np.mean(special.ndtr(low) + special.ndtr(-high)))
+            yield share_outside(normal.bounds, centre, width)
+
+
+def share_outside(bounds: tuple[float, float], mu: Floats, sd: float | Floats) -> float:
+    """Expected share of normal records beyond bounds, averaged over draws of mu and sd."""
+    low, high = (np.asarray(end - mu) / sd for end in bounds)
+    return float(np.mean(special.ndtr(low) + special.ndtr(-high)))
 
 
 def checked_prior(prior: Any, names: tuple[str, ...]) -> tuple[float, ...]:

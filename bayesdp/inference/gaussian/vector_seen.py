@@ -13,7 +13,7 @@ from bayesdp.checks import check_at_least, check_seed
 from bayesdp.core.vector_views import NormalVectorView
 from bayesdp.core.views import check_tractable
 from bayesdp.engines.normal_mixture import NormalMixture
-from bayesdp.engines.pymc.normal import Normal
+from bayesdp.engines.normals import Normal
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.readers import read_view
 from bayesdp.release import Part
@@ -60,11 +60,6 @@ class VectorPosterior:
     mean: Floats
     covariance: Floats
 
-    @property
-    def law(self) -> Normal:
-        """The law, to draw from."""
-        return Normal(self.mean, root_of(self.covariance))
-
     def marginal(self, column: str | int) -> NormalMixture:
         """Posterior of the mean of one column, by its name or number from 0.
 
@@ -88,7 +83,13 @@ class VectorPosterior:
     def sample(self, k: int, seed: int | None = None) -> Floats:
         """Draw `k` vectors independently, shape (k, d)."""
         k = check_at_least("k", k, 0)
-        return self.law.draw(k, np.random.default_rng(check_seed(seed)))
+        return self.draw(k, np.random.default_rng(check_seed(seed)))[0]["mu"]
+
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[dict[str, Floats], Floats]:
+        """Draw "mu" independently, shape (size, d), with the draws' log density."""
+        law = Normal(self.mean, root_of(self.covariance))
+        mu = law.draw(size, rng)
+        return {"mu": mu}, law.log_density(mu)
 
 
 def seen_vector(parts: Sequence[Part], covariance: Any, *, naive: bool = False) -> SeenVector:

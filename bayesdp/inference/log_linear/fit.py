@@ -24,7 +24,7 @@ from bayesdp.inference.log_linear.design import (
 from bayesdp.inference.log_linear.formula import Term, name_of_term, terms_of
 from bayesdp.inference.log_linear.release import NoisyTable
 from bayesdp.inference.log_linear.several import noisy_tables
-from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
+from bayesdp.inference.several import Releases, agreed_size, parts_alone
 from bayesdp.inference.sizes import check_said_once
 from bayesdp.mechanisms.counts.cells import shape_of
 from bayesdp.release import Part
@@ -69,9 +69,7 @@ class Setting:
 
 def setting_of(model: Any, release: Releases) -> Setting:
     """Read releases for a model, or raise InvalidInput where they don't fit it or each other."""
-    for each in releases_of(release):
-        _ = each.mechanism  # which refuses groups
-    return setting_of_parts(model, parts_of(release)[0])
+    return setting_of_parts(model, parts_alone(release))
 
 
 def setting_of_parts(model: Any, parts: Sequence[Part]) -> Setting:

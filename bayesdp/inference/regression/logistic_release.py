@@ -43,7 +43,7 @@ from bayesdp.inference.readers import instead
 from bayesdp.inference.regression.logistic_answers import setting_of_answers
 from bayesdp.inference.regression.logistic_coefficients import setting_of_coefficients
 from bayesdp.inference.regression.logistic_problem import Setting, paired, problem_of
-from bayesdp.inference.several import Releases, parts_of, releases_of
+from bayesdp.inference.several import Releases, parts_alone
 from bayesdp.mechanisms.counts.cells import shape_of
 from bayesdp.release import Part
 
@@ -79,9 +79,8 @@ def setting_of(model: Any, release: Releases, *, naive: bool = False) -> Setting
     InvalidInput
         If the releases don't fit the model or each other.
     """
-    releases = releases_of(release)
-    mechanisms: list[Any] = [each.mechanism for each in releases]  # which refuses groups
-    parts = parts_of(release)[0]
+    parts = parts_alone(release)
+    mechanisms: list[Any] = [part.mechanism for part in parts]
     for mechanism in mechanisms:
         if len(parts) > 1 and _is_alone(mechanism):
             raise InvalidInput(

@@ -106,7 +106,7 @@ def left_out(release: Releases) -> list[str]:
 def budget_share(release: Releases) -> float:
     """Share of the first release's budget that was spent on what its view has."""
     view = views_of(release)[0]
-    return view.share if isinstance(view, DrawnTableView) else 1.0
+    return view.share() if isinstance(view, DrawnTableView) else 1.0
 
 
 def table_view(parts: Sequence[Part], by: str | None) -> TableView:

@@ -380,11 +380,10 @@ def calibrated(
         return profile.delta(epsilon) if delta else profile.pure_epsilon
 
     strength = smallest_satisfying(cost, delta or epsilon, start=max(1.0, 2 * least), least=least)
-    more = 2.0**-52
-    while (made := at(strength)).epsilon(
-        delta, copies=copies
-    ) > epsilon:  # a root too, which rounds
+    made, more = at(strength), 2.0**-52
+    while made.epsilon(delta, copies=copies) > epsilon:  # a root too, which rounds
         strength, more = strength * (1 + more), 2 * more
+        made = at(strength)
     return made
 
 

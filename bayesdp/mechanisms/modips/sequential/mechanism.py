@@ -366,13 +366,17 @@ class SequentialModipsMechanism(Mechanism):
     @property
     def views(self) -> tuple[View, ...]:
         """Views of records, and of the categorical columns, drawn by noisy counts."""
+        cells = [self.parts(j)[0] for j in range(len(self.steps))]
+        return table_view(self.layouts, cells, self._share_of_labels), RecordsView()
+
+    def _share_of_labels(self) -> float:
+        """The share of epsilon, or of rho with Gaussian noise, that categorical steps have."""
         each, relation = range(len(self.steps)), self.neighbours
-        cells = [self.parts(j)[0] for j in each]
         if self.noise == "gaussian":
             costs = [math.fsum(r * r for r in self.moves(j, relation)) for j in each]
         else:
             costs = [self.cost(j, relation) for j in each]
-        return table_view(self.layouts, cells, costs), RecordsView()
+        return sum(costs[j] for j in each if self.layouts[j].axes) / sum(costs)
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Pairs where a record with the last labels and upper bounds is added, or replaces one.

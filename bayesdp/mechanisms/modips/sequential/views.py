@@ -13,7 +13,7 @@ numbers of a copy, whose law is intractable, are left out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -30,7 +30,9 @@ from bayesdp.schema.schema import Schema
 _COMBINE = "analyse each copy as data and combine the results with bdp.combine"
 
 
-def table_view(layouts: Sequence[Layout], cells: Sequence[Cell], costs: Sequence[float]) -> View:
+def table_view(
+    layouts: Sequence[Layout], cells: Sequence[Cell], share: Callable[[], float]
+) -> View:
     """Return the view of a whole table's copies, or say why there is none.
 
     Parameters
@@ -38,8 +40,8 @@ def table_view(layouts: Sequence[Layout], cells: Sequence[Cell], costs: Sequence
     layouts : sequence of Layout
     cells : sequence of Cell
         Noise on a count of each step.
-    costs : sequence of float
-        Each step's part of what adds up to the promise, epsilon or rho.
+    share : callable
+        Function without arguments: the share of the budget that categorical steps had.
     """
     numeric = tuple(name for layout in layouts if not layout.axes for name in layout.names)
     axes = [axis for layout in layouts for axis in layout.axes]
@@ -67,8 +69,6 @@ def table_view(layouts: Sequence[Layout], cells: Sequence[Cell], costs: Sequence
         shape = tuple(axis.size for axis in both)
         drawn.append(DrawnColumns(columns, shape, len(layout.given), step.prior, cell))
     labelled = [bool(layout.axes) for layout in layouts for _ in layout.names]
-    paid = [cost for layout, cost in zip(layouts, costs, strict=True) if layout.axes]
-    share = sum(paid) / sum(costs)
     return DrawnTableView(schema, tuple(drawn), partial(_codes, labelled), numeric, share)
 
 

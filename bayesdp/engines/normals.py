@@ -1,4 +1,4 @@
-"""Multivariate normals and their mixtures, which approximate a posterior."""
+"""Multivariate normals and their mixtures."""
 
 from __future__ import annotations
 
