@@ -9,6 +9,8 @@ noisy ones T_j*, which are independent of one another given the table, a copy y 
 DM a Dirichlet-multinomial law of labels in an order, and T_j* summed out. No label is drawn by a
 number, so that this is the law of the categorical columns whatever numeric steps there are; the
 numbers of a copy, whose law is intractable, are left out.
+
+Where steps have no noise, T_j is in T_j*'s place.
 """
 
 from __future__ import annotations
@@ -31,15 +33,15 @@ _COMBINE = "analyse each copy as data and combine the results with bdp.combine"
 
 
 def table_view(
-    layouts: Sequence[Layout], cells: Sequence[Cell], share: Callable[[], float]
+    layouts: Sequence[Layout], cells: Sequence[Cell | None], share: Callable[[], float]
 ) -> View:
     """Return the view of a whole table's copies, or say why there is none.
 
     Parameters
     ----------
     layouts : sequence of Layout
-    cells : sequence of Cell
-        Noise on a count of each step.
+    cells : sequence of Cell or None
+        Noise on a count of each step; None where it has none.
     share : callable
         Function without arguments: the share of the budget that categorical steps had.
     """
