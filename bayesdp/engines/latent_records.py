@@ -40,6 +40,8 @@ WATCHED = 500
 """Cells of marginals whose counts chains record."""
 _BATCHES = 2.0
 """Batches proposed for each record and sweep."""
+_MOVED = 8.0
+"""Records that batches move, if none were rejected, for each record, where copies have no noise."""
 _SPREAD = 2.0
 """Largest batch where copies have no noise, in roots of the number of records."""
 _TRIES = 1000
@@ -279,6 +281,7 @@ def _chain(
     rng, fresh = np.random.default_rng(seed), np.random.default_rng(seed.spawn(1)[0])
     state = start_of(problem, layout, rng)
     most, moves = _largest_batch(problem, layout), 0
+    batches = _BATCHES if problem.noisy else _MOVED * math.log(most + 1.0) / most
     if problem.n is None:
         moves = max(10, round(problem.size()) // 5)
     ends = ends_of([one.counts.size for one in problem.noisy])
@@ -291,7 +294,7 @@ def _chain(
         move_unseen(problem.noisy, layout, state, unseen, rng)
         if problem.drawn:
             switch_records(layout, state, rng)
-        tried, moved = sweep(layout, state, _BATCHES, most, moves, rng)
+        tried, moved = sweep(layout, state, batches, most, moves, rng)
         proposed, accepted = proposed + tried, accepted + moved
         draw_spread(layout, state, grid, rng)
         step(1)

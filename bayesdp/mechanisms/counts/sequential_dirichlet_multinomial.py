@@ -88,7 +88,7 @@ from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.counts.category_laws import dirichlet_multinomial_logpmf
 from bayesdp.mechanisms.counts.table_fields import check_size
-from bayesdp.mechanisms.draws.polya import polya_sequence
+from bayesdp.mechanisms.draws.polya import polya_sequences
 from bayesdp.mechanisms.modips.promise import check_weights
 from bayesdp.mechanisms.modips.sequential.counts import sums_of_columns
 from bayesdp.mechanisms.modips.sequential.layout import Layout, check_steps, layouts_of
@@ -273,9 +273,15 @@ class SequentialDirichletMultinomialMechanism(Mechanism):
 
         Labels are given by their numbers, in the steps' order.
         """
-        flat = statistic.reshape(-1, statistic.shape[-1])
-        each = [self._copy(x) for _ in range(copies) for x in flat]
-        return np.stack(each).reshape(copies, *statistic.shape[:-1], self.size, -1)
+        x = np.broadcast_to(statistic, (copies, *statistic.shape)).reshape(-1, statistic.shape[-1])
+        columns: dict[str, Integers] = {}
+        for layout, part in zip(self.layouts, _parted(x, self.layouts), strict=True):
+            flat = {name: codes.ravel() for name, codes in columns.items()}
+            cell = layout.cell_of(flat, len(x) * self.size).reshape(len(x), self.size)
+            labels = _labels(part, [layout.step.prior] * layout.table, cell)
+            columns |= dict(zip(layout.names, layout.codes(labels), strict=True))
+        drawn = np.stack([columns[each.name] for each in self._columns], axis=-1)
+        return drawn.reshape(copies, *statistic.shape[:-1], *drawn.shape[1:])
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
         """Log Pr[output | statistic] of a copy, vectorised over the statistic's first axes."""
@@ -333,18 +339,6 @@ class SequentialDirichletMultinomialMechanism(Mechanism):
         }
         return np.array(sums_of_columns(self.layouts, columns, len(rows)).totals, dtype=np.int64)
 
-    def _copy(self, statistic: Integers) -> Integers:
-        """Draw one synthetic table, shape (size, columns)."""
-        columns: dict[str, Integers] = {}
-        for layout, x in zip(self.layouts, _parted(statistic, self.layouts), strict=True):
-            cell, labels = layout.cell_of(columns, self.size), np.empty(self.size, dtype=np.int64)
-            alpha = [layout.step.prior] * layout.table
-            for s in np.unique(cell):
-                inside = np.flatnonzero(cell == s)
-                labels[inside] = polya_sequence(x[s], alpha, inside.size)
-            columns |= dict(zip(layout.names, layout.codes(labels), strict=True))
-        return np.column_stack([columns[each.name] for each in self._columns])
-
 
 def check_categorical(given: Any) -> tuple[CategoricalColumns, ...]:
     """Return steps that fit together, all of labels, or raise InvalidInput."""
@@ -358,6 +352,26 @@ def check_categorical(given: Any) -> tuple[CategoricalColumns, ...]:
             )
         made.append(step)
     return tuple(made)
+
+
+def _labels(counts: Integers, alpha: list[float], cell: Integers) -> Integers:
+    """Draw a step's labels of each copy's records, shape (copies, size), by their given cells.
+
+    Parameters
+    ----------
+    counts : ndarray of int, shape (copies, given cells, labels)
+        The confidential counts.
+    alpha : list of float
+    cell : ndarray of int, shape (copies, size)
+    """
+    made = np.empty_like(cell)
+    for s in np.unique(cell):
+        inside = cell == s
+        copy, _ = np.nonzero(inside)
+        place = (np.cumsum(inside, axis=1) - 1)[inside]
+        drawn = polya_sequences(counts[:, s], alpha, int(place.max()) + 1)
+        made[inside] = drawn[copy, place]
+    return made
 
 
 def _cost(size: int, layout: Layout, *, moves: bool) -> float:

@@ -70,24 +70,26 @@ def polya_urns(counts: NDArray[Any], prior: Sequence[float], size: int) -> NDArr
     return drawn.reshape(counts.shape)
 
 
-def polya_sequence(counts: NDArray[Any], prior: Sequence[float], size: int) -> NDArray[Any]:
-    """Draw the colours of one urn's draws, in their order, exactly; see `polya_urns`.
+def polya_sequences(counts: NDArray[Any], prior: Sequence[float], size: int) -> NDArray[Any]:
+    """Draw the colours of urns' draws, in their order, exactly; see `polya_urns`.
+
+    The first draws of an urn have the law of an urn that is drawn from so often.
 
     Parameters
     ----------
-    counts : ndarray of int, shape (k,)
+    counts : ndarray of int, shape (urns, k)
         The confidential counts.
     prior : sequence of k floats
         Positive; taken exactly as the binary fractions they are.
     size : int
-        Draws.
+        Draws per urn.
 
     Returns
     -------
-    ndarray of int, shape (size,)
+    ndarray of int, shape (urns, size)
     """
-    edges, scale = scaled_edges(counts[None], [Fraction(value) for value in prior], room=size)
-    return _colours(edges, scale, size)[0]
+    edges, scale = scaled_edges(counts, [Fraction(value) for value in prior], room=size)
+    return _colours(edges, scale, size)
 
 
 def scaled_edges(
