@@ -32,6 +32,8 @@ class DrawnColumns:
     cell : Cell or None
         Noise on each count, which is set to the nearest end of its bounds; None where the counts
         are the confidential ones.
+    cost : float
+        Pure epsilon of the step in a copy, where the counts are the confidential ones.
     """
 
     columns: tuple[int, ...]
@@ -39,6 +41,7 @@ class DrawnColumns:
     given: int
     prior: float
     cell: Cell | None
+    cost: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -30,17 +30,25 @@ class Drawn(NamedTuple):
         Number of the given columns.
     prior : float
         alpha of the Dirichlet prior of the others' probabilities in each cell of the given ones.
+    cost : float
+        Pure epsilon of the step in a copy.
     """
 
     columns: tuple[int, ...]
     seen: Floats
     given: int
     prior: float
+    cost: float = 0.0
 
     @property
     def rows(self) -> int:
         """Number of cells of the given columns."""
         return math.prod(self.seen.shape[: self.given])
+
+    def margin(self, column: int) -> Floats:
+        """The copy's records by one of the columns."""
+        rest = tuple(t for t, k in enumerate(self.columns) if k != column)
+        return np.asarray(self.seen.sum(axis=rest))
 
     def start(self, n: float) -> Noisy:
         """Guess the confidential counts of n records, by what the copy's are in the mean.

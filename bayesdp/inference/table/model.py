@@ -19,7 +19,9 @@ coefficients, towards none. So the latent tables that are kept are raked to the 
 
 Where synthetic copies were released, drawn by noisy counts that weren't (`modips_sequential`),
 these counts are latent too (`bayesdp.kernels.table.unseen`), and the tables that are kept are the
-exact posterior under the prior. Numeric columns of such copies are left out.
+exact posterior under the prior. Numeric columns of such copies are left out. Copies that were drawn
+by the table's own counts (`sequential_dirichlet_multinomial`) have a closed law given the records, and
+nothing else is latent (`bayesdp.kernels.table.predictive`).
 """
 
 from __future__ import annotations
@@ -110,11 +112,12 @@ class TableModel(Model):
 
     Notes
     -----
-    The model reads one or several releases of `bdp.TableSynthesizer`, and of
-    the categorical columns of `bdp.synthesizers.SequentialModipsSynthesizer`, of the same records,
-    without groups. Copies of the latter were drawn by noisy counts that weren't released, which are
-    drawn with the latent tables; these aren't raked, as there are no counts to rake to. Numeric
-    columns of the copies, which no label depends on, are left out, with a warning.
+    The model reads one or several releases of `bdp.TableSynthesizer`, of
+    `bdp.synthesizers.SequentialDirichletMultinomialSynthesizer` and of the categorical columns of
+    `bdp.synthesizers.SequentialModipsSynthesizer`, of the same records, without groups. Copies of
+    the latter were drawn by noisy counts that weren't released, which are drawn with the latent
+    tables; given copies, these aren't raked, as there are no counts to rake to. Numeric columns of
+    the copies, which no label depends on, are left out, with a warning.
     `fit` returns a `TablePosterior`: an InferenceData that has, in the group "tables", the
     latent tables that were kept, raked, from which all else is computed, and by whose measured
     counts the verdict is reached; in its posterior each column's shares in these tables ("share",

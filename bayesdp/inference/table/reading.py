@@ -161,7 +161,7 @@ def _drawn(view: TableView, part: Part) -> Iterator[Drawn]:
         return
     for step, seen in _steps(view, part):
         if step.cell is None:
-            yield Drawn(step.columns, seen, step.given, step.prior)
+            yield Drawn(step.columns, seen, step.given, step.prior, step.cost)
 
 
 def _steps(view: DrawnTableView, part: Part) -> Iterator[tuple[DrawnColumns, Floats]]:

@@ -1,8 +1,8 @@
 r"""Law of synthetic tables drawn by a table's own counts, to which every move of a record adds.
 
 A step has the cells of some columns' levels, in rows: those of the columns that it is given. With
-alpha the prior of a step's cells, x_c its latent records in cell c and N_s those in row s, whose A_s
-is the sum of the priors, a copy with y_c records in each, Y_s in a row, has the law
+alpha the prior of a step's cells, A_s its sum over row s, and x_c and N_s the latent records in a
+cell and in a row, a copy with y_c records in each cell, Y_s in a row, has the law
 
     prod over rows  Gamma(A_s + N_s) / Gamma(A_s + N_s + Y_s)
                     prod over cells  Gamma(alpha + x_c + y_c) / Gamma(alpha + x_c),

@@ -134,7 +134,7 @@ def _weighed(layout: Any, state: Any, i: int, j: int, new: Any) -> float:
 
 @inlined
 def _allowed(layout: Any, state: Any, i: int, j: int, new: Any, rng: Any) -> bool:
-    """Accept another level of record i in column j, or reject it, by the choices' and copies' law."""
+    """Accept another level of record i in column j, or reject it, by what `_weighed` returns."""
     change = _weighed(layout, state, i, j, new)
     return change >= 0.0 or math.log(1.0 - rng.random()) < change
 

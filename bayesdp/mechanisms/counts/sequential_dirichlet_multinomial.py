@@ -35,8 +35,9 @@ u and A without that record. As y_c <= y_s <= m and u <= A,
 
 *Adding or removing one* (n confidential). The ratios of the steps multiply, so that
 
-    epsilon = sum_j log(1 + m / alpha_j),    removal alone: sum_j log(1 + m / (K_j alpha_j)) at most.
+    epsilon = sum_j log(1 + m / alpha_j),
 
+and a removal alone has at most sum_j log(1 + m / (K_j alpha_j)). Columns of one label aside,
 epsilon is approached as n grows, and so is the least that holds for all n, unless all columns of
 one step, own and given, are given to another: let the record differ from all others in each step,
 and agree with many on the columns that each step is given, and let all synthetic ones be like it.
@@ -72,6 +73,7 @@ the pure epsilon implies, an upper bound.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -82,13 +84,14 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.checks import check_at_least_one, check_one_statistic
+from bayesdp.core.outputs import LISTED
 from bayesdp.core.outputs.records import Column, Records
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.base import Mechanism
-from bayesdp.mechanisms.counts.category_laws import dirichlet_multinomial_logpmf
 from bayesdp.mechanisms.counts.table_fields import check_size
 from bayesdp.mechanisms.draws.polya import polya_sequences
+from bayesdp.mechanisms.laws import negative_binomial
 from bayesdp.mechanisms.modips.promise import check_weights
 from bayesdp.mechanisms.modips.sequential.counts import sums_of_columns
 from bayesdp.mechanisms.modips.sequential.layout import Layout, check_steps, layouts_of
@@ -226,7 +229,8 @@ class SequentialDirichletMultinomialMechanism(Mechanism):
         """Pure epsilon of each step of one copy, rounded up."""
         relation = self.relation(neighbours)
         moves = relation is Neighbours.REPLACE_ONE
-        return tuple(_cost(self.size, layout, moves=moves) for layout in self.layouts)
+        each = zip(self.alpha, self.layouts, strict=True)
+        return tuple(_cost(self.size / alpha, layout, moves=moves) for alpha, layout in each)
 
     def pure_epsilon(self) -> float:
         """Pure epsilon of one copy under `neighbours`, rounded up."""
@@ -271,42 +275,53 @@ class SequentialDirichletMultinomialMechanism(Mechanism):
     def draw(self, statistic: Integers, copies: int) -> Integers:
         """Draw copies from the secure generator, shape (copies, ..., size, columns).
 
-        Labels are given by their numbers, in the steps' order.
+        Labels are given by their numbers, in the steps' order; records are sorted.
         """
         x = np.broadcast_to(statistic, (copies, *statistic.shape)).reshape(-1, statistic.shape[-1])
         columns: dict[str, Integers] = {}
-        for layout, part in zip(self.layouts, _parted(x, self.layouts), strict=True):
-            flat = {name: codes.ravel() for name, codes in columns.items()}
-            cell = layout.cell_of(flat, len(x) * self.size).reshape(len(x), self.size)
-            labels = _labels(part, [layout.step.prior] * layout.table, cell)
+        layouts, records = self.layouts, len(x) * self.size
+        for alpha, layout, part in zip(self.alpha, layouts, _parted(x, layouts), strict=True):
+            cell = layout.cell_of(columns, records).reshape(len(x), self.size)
+            labels = _labels(part, [alpha] * layout.table, cell).ravel()
             columns |= dict(zip(layout.names, layout.codes(labels), strict=True))
-        drawn = np.stack([columns[each.name] for each in self._columns], axis=-1)
-        return drawn.reshape(copies, *statistic.shape[:-1], *drawn.shape[1:])
+        flat = [columns[each.name] for each in self._columns]
+        copy = np.repeat(np.arange(len(x)), self.size)
+        order = np.lexsort([*flat[::-1], copy])
+        drawn = np.stack([codes[order] for codes in flat], axis=-1)
+        return drawn.reshape(copies, *statistic.shape[:-1], self.size, -1)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """Log Pr[output | statistic] of a copy, vectorised over the statistic's first axes."""
-        x, layouts = self.check_statistics(statistic), self.layouts
-        codes = np.array(self.check_output(output)).astype(np.int64)
-        columns = {column.name: codes[:, k] for k, column in enumerate(self._columns)}
-        _, alike = np.unique(codes, axis=0, return_counts=True)
-        log = np.full(x.shape[:-1], _log_orders(alike))
-        seen = np.array(sums_of_columns(layouts, columns, self.size).totals)
-        for layout, y, part in zip(
-            layouts, _parted(seen, layouts), _parted(x, layouts), strict=True
-        ):
-            alpha = layout.step.prior + part
-            for s in np.flatnonzero(y.any(axis=-1)):
-                size = int(y[s].sum())
-                log += dirichlet_multinomial_logpmf(y[s], size, alpha[..., s, :])
-                log -= _log_orders(y[s])
+        """Log Pr[output | statistic], vectorised over both; first axes are broadcast."""
+        x, codes = self.check_statistics(statistic), self._codes(output)
+        flat, shape = codes.reshape(-1, *codes.shape[-2:]), codes.shape[:-2]
+        columns = {each.name: flat[..., k].ravel() for k, each in enumerate(self._columns)}
+        log = _log_orders(flat).reshape(shape)
+        which = np.repeat(np.arange(len(flat)), self.size)
+        layouts = self.layouts
+        for prior, layout, part in zip(self.alpha, layouts, _parted(x, layouts), strict=True):
+            cell = layout.cell_of(columns, which.size) + layout.cells * which
+            place = cell * layout.width + layout.label_of(columns, which.size)
+            y = np.bincount(place, minlength=len(flat) * layout.cells * layout.width)
+            seen = y.reshape(*shape, layout.cells, layout.width)
+            log = log + _log_labels(seen, prior + part)
         return log
+
+    def outputs(self) -> Integers | None:
+        """All copies, shape (copies, size, columns); None if more than 100,000."""
+        levels = [range(int(each.high) + 1) for each in self._columns]
+        cells = math.prod(map(len, levels))
+        if max(cells, self.size) > LISTED or math.comb(self.size + cells - 1, self.size) > LISTED:
+            return None
+        records = list(itertools.product(*levels))
+        return np.array(list(itertools.combinations_with_replacement(records, self.size)))
 
     # What is written down, read, and what an audit tries.
 
     @property
     def views(self) -> tuple[View, ...]:
         """Views of a whole table, drawn by its own counts, and of records."""
-        return table_view(self.layouts, [None] * len(self.steps), lambda: 1.0), RecordsView()
+        none = [None] * len(self.steps)
+        return table_view(self.layouts, none, lambda: 1.0, self.costs()), RecordsView()
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Pairs where a record with the last labels is added, or replaces one with the first.
@@ -330,6 +345,17 @@ class SequentialDirichletMultinomialMechanism(Mechanism):
     @property
     def _columns(self) -> tuple[Column, ...]:
         return tuple(column for layout in self.layouts for column in layout.columns)
+
+    def _codes(self, output: Any) -> Integers:
+        """Labels' numbers of one or several copies, shape (..., size, columns), or raise."""
+        codes, columns = np.asarray(output), self._columns
+        good = codes.dtype.kind in "iuf" and codes.shape[-2:] == (self.size, len(columns))
+        if not good or not all(each.good(codes[..., k]) for k, each in enumerate(columns)):
+            raise InvalidInput(
+                f"output has type {codes.dtype} and shape {codes.shape}; a copy is size = "
+                f"{self.size} rows of {len(columns)} labels' numbers"
+            )
+        return codes.astype(np.int64)
 
     def _counted(self, rows: list[dict[str, int]]) -> Integers:
         """Count records in all cells of all steps."""
@@ -374,9 +400,9 @@ def _labels(counts: Integers, alpha: list[float], cell: Integers) -> Integers:
     return made
 
 
-def _cost(size: int, layout: Layout, *, moves: bool) -> float:
-    """Pure epsilon of a step, rounded up; `moves` says if a record is replaced."""
-    ratio, k = size / layout.step.prior, layout.table
+def _cost(ratio: float, layout: Layout, *, moves: bool) -> float:
+    """Pure epsilon of a step, rounded up, by size / alpha; `moves` says if a record is replaced."""
+    k = layout.table
     t = (1 + ratio) / k
     if not (moves and layout.given) or t <= 1:
         return math.log1p(ratio) * _SAFE
@@ -404,6 +430,28 @@ def _parted(numbers: NDArray[Any], layouts: Sequence[Layout]) -> list[NDArray[An
     ]
 
 
-def _log_orders(counts: Any) -> float:
-    """Log number of orders of records of which so many are alike."""
-    return float(special.gammaln(np.sum(counts) + 1) - special.gammaln(counts + 1.0).sum())
+def _log_orders(codes: Integers) -> NDArray[np.float64]:
+    """Log number of orders of each copy's records, of codes with shape (copies, size, columns)."""
+    copies, size, _ = codes.shape
+    _, same = np.unique(codes.reshape(copies * size, -1), axis=0, return_inverse=True)
+    alike = np.sort(same.reshape(copies, size), axis=1)
+    place, log = np.ones(copies), np.zeros(copies)  # among those that are alike
+    for k in range(1, size):
+        place = np.where(alike[:, k] == alike[:, k - 1], place + 1, 1.0)
+        log += math.log(k + 1) - np.log(place)
+    return log
+
+
+def _log_labels(seen: Integers, alpha: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Log probability of a step's labels in an order: the last axes are given cells and labels.
+
+    That of their counts is one of negative binomials given their sum, without cancellation.
+    """
+    z, a = np.broadcast_arrays(seen.astype(np.float64), alpha)
+    sums, total = z.sum(axis=-1, keepdims=True), a.sum(axis=-1, keepdims=True)
+    trials = np.maximum(sums, 1.0)  # a row without records has nothing to draw
+    each = negative_binomial(z, a, *np.broadcast_arrays(total, trials, a)[:2]).sum(axis=-1)
+    whole = negative_binomial(trials, total, total, trials)[..., 0]
+    orders = special.gammaln(sums[..., 0] + 1) - special.gammaln(z + 1).sum(axis=-1)
+    law: NDArray[np.float64] = np.where(sums[..., 0] > 0, each - whole - orders, 0.0).sum(axis=-1)
+    return law

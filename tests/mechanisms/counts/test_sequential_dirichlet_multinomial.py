@@ -159,7 +159,7 @@ def test_the_price_of_an_addition_is_approached(steps, others):
 
 
 def test_a_step_that_is_all_given_to_another_spends_less_than_it_costs():
-    """And priors that fit together, 2 alpha of the second for the first, cost what one step does."""
+    """And priors that fit together, 2 alpha of the second in the first, cost what one step does."""
     fitting = (Labels({"a": (0, 1)}, prior=1.4), Labels({"b": (0, 1)}, by=["a"], prior=0.7))
     found = worst(fitting, 3, 4, ADD)
     assert found == pytest.approx(worst(JOINT, 3, 4, ADD), abs=1e-12)
