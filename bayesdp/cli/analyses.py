@@ -150,7 +150,7 @@ def _print_whole_table(result: Any) -> None:
     marginals = sum(len(each.marginals) for each in summary.measured)
     typer.echo(f"{release.variable}: {release.guarantee}")
     typer.echo(
-        f"{counts:,} noisy counts of {marginals:,} marginal{'' if marginals == 1 else 's'} of "
+        f"{counts:,} {'' if summary.noiseless else 'noisy '}counts of {marginals:,} marginal{'' if marginals == 1 else 's'} of "
         f"{len(summary.columns)} columns; the whole table has {summary.cells:,} cells"
     )
     if summary.has_reference:

@@ -37,7 +37,13 @@ class SequentialDirichletMultinomialSynthesizer(RecordSynthesizer):
     enough for privacy (Charest 2010). Each step's columns depend on the labels in its `by`, and
     given these on no other column; steps in the order of a junction tree make a decomposable
     log-linear model. `bayesdp.mechanisms.counts.sequential_dirichlet_multinomial` has the law and
-    the proof.
+    the proof. `bdp.TableModel` reads the copies.
+
+    Copies tell less than those of `SequentialModipsSynthesizer` at a common epsilon: of 2,000
+    records, in two steps at epsilon = 2, a difference of two proportions, 0.25, has 95% intervals
+    that are 0.31 long by a copy of 1,000 records, which cover in 37 of 40 releases, and 0.14 by a
+    copy of modips, by the same model. Use it where epsilon is large, or noise on counts is out of
+    the question; and choose `size`: more records draw less at random, but need stronger priors.
 
     Parameters
     ----------
@@ -111,9 +117,7 @@ class SequentialDirichletMultinomialSynthesizer(RecordSynthesizer):
         """Counts of all steps' cells, one step after another."""
         return tally.totals
 
-    def mechanism(
-        self, known: int | None, epsilon: Any
-    ) -> SequentialDirichletMultinomialMechanism:
+    def mechanism(self, known: int | None, epsilon: Any) -> SequentialDirichletMultinomialMechanism:
         """The mechanism of a table of `known` records; None if that number is confidential."""
         size: Any = self.size or known
         return SequentialDirichletMultinomialMechanism.calibrate(

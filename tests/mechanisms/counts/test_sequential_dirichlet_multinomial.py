@@ -96,9 +96,7 @@ def worst(steps: Any, size: int, n: int, relation: bdp.Neighbours) -> float:
     records = every_record(steps)
     made = Mechanism(steps, size, None if relation is ADD else n)
     sizes = range(n) if relation is ADD else [n - 1]
-    bases = [
-        rows for k in sizes for rows in itertools.combinations_with_replacement(records, k)
-    ]
+    bases = [rows for k in sizes for rows in itertools.combinations_with_replacement(records, k)]
     found = 0.0
     before = np.stack([counts(steps, rows) for rows in bases])
     after = np.stack([counts(steps, [*rows, new]) for rows in bases for new in records])
@@ -172,9 +170,7 @@ def test_a_record_that_changes_rows_may_exceed_one_addition():
     n, size = 10**6, 4
     made = Mechanism(steps, size, n)
     best = max(
-        log_ratio(
-            made, [(1, 1)] * (size - b) + [(0, 0)] * b, [((1, 0), n - 1)], (0, 1), (1, 1)
-        )
+        log_ratio(made, [(1, 1)] * (size - b) + [(0, 0)] * b, [((1, 0), n - 1)], (0, 1), (1, 1))
         for b in range(size + 1)
     )
     assert best == pytest.approx(math.log(6), abs=1e-4)  # (1 + 3) (1 + 1 / 2)
