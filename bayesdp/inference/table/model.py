@@ -20,8 +20,8 @@ coefficients, towards none. So the latent tables that are kept are raked to the 
 Where synthetic copies were released, drawn by noisy counts that weren't (`modips_sequential`),
 these counts are latent too (`bayesdp.kernels.table.unseen`), and the tables that are kept are the
 exact posterior under the prior. Numeric columns of such copies are left out. Copies that were drawn
-by the table's own counts (`sequential_dirichlet_multinomial`) have a closed law given the records, and
-nothing else is latent (`bayesdp.kernels.table.predictive`).
+by the table's own counts (`sequential_dirichlet_multinomial`) have a closed law given the records,
+and nothing else is latent (`bayesdp.kernels.table.predictive`).
 """
 
 from __future__ import annotations
