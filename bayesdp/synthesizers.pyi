@@ -39,6 +39,9 @@ from .synthesis.propose_test_release import (
 from .synthesis.pseudo_posterior import PseudoPosterior as PseudoPosterior
 from .synthesis.quantiles import QuantileSynthesizer as QuantileSynthesizer
 from .synthesis.select_family import select_family as select_family
+from .synthesis.sequential_dirichlet_multinomial import (
+    SequentialDirichletMultinomialSynthesizer as SequentialDirichletMultinomialSynthesizer,
+)
 from .synthesis.sequential_modips import SequentialModipsSynthesizer as SequentialModipsSynthesizer
 from .synthesis.subsample_aggregate import (
     SubsampleAggregateSynthesizer as SubsampleAggregateSynthesizer,

@@ -149,8 +149,9 @@ def _print_whole_table(result: Any) -> None:
     counts = sum(each.counts for each in summary.measured)
     marginals = sum(len(each.marginals) for each in summary.measured)
     typer.echo(f"{release.variable}: {release.guarantee}")
+    what = "counts, unseen," if summary.noiseless else "noisy counts"
     typer.echo(
-        f"{counts:,} noisy counts of {marginals:,} marginal{'' if marginals == 1 else 's'} of "
+        f"{counts:,} {what} of {marginals:,} marginal{'' if marginals == 1 else 's'} of "
         f"{len(summary.columns)} columns; the whole table has {summary.cells:,} cells"
     )
     if summary.has_reference:

@@ -1,4 +1,4 @@
-"""View of synthetic tables whose columns were drawn step after step, by noisy counts unseen."""
+"""View of synthetic tables whose columns were drawn step after step, by counts unseen."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from bayesdp.core.views import Cell, View
 class DrawnColumns:
     """Columns of a synthetic table that were drawn together, given columns before them.
 
-    z are noisy counts of the cells of all these columns, which weren't released. In each cell of
-    the given columns, records have the other columns' labels with probabilities theta ~
-    Dirichlet(prior + z).
+    z are counts of the cells of all these columns, with noise or without, which weren't released.
+    In each cell of the given columns, records have the other columns' labels with probabilities
+    theta ~ Dirichlet(prior + z).
 
     Attributes
     ----------
@@ -29,20 +29,24 @@ class DrawnColumns:
     given : int
         Number of the given columns.
     prior : float
-    cell : Cell
-        Noise on each count, which is set to the nearest end of its bounds.
+    cell : Cell or None
+        Noise on each count, which is set to the nearest end of its bounds; None where the counts
+        are the confidential ones.
+    cost : float
+        Pure epsilon of the step in a copy, where the counts are the confidential ones.
     """
 
     columns: tuple[int, ...]
     shape: tuple[int, ...]
     given: int
     prior: float
-    cell: Cell
+    cell: Cell | None
+    cost: float = 0.0
 
 
 @dataclass(frozen=True)
 class DrawnTableView(View):
-    """Outputs that are synthetic tables, each drawn by noisy counts of its own.
+    """Outputs that are synthetic tables, each drawn by counts, with noise of its own if any.
 
     Attributes
     ----------

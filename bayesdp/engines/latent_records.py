@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from bayesdp.core.table_choice import Chosen
 from bayesdp.engines.cell_layout import ends_of
+from bayesdp.engines.drawn_copies import Drawn, log_predictive, predictive_of
 from bayesdp.engines.latent_classes import Mode, Noisy, fitted_mode
 from bayesdp.engines.raked_tables import Raked, Raking, raked, raking_of
 from bayesdp.engines.table_choices import (
@@ -24,7 +25,7 @@ from bayesdp.engines.table_choices import (
 )
 from bayesdp.engines.unseen_counts import log_copies, move_unseen, seen_now, unseen_of
 from bayesdp.errors import EngineFailed
-from bayesdp.kernels.table.records import draw_spread, sweep
+from bayesdp.kernels.table.records import draw_spread, sweep, switch_records
 from bayesdp.kernels.table.state import CHUNK, Layout, Rules, State
 from bayesdp.kernels.table.unseen import Unseen
 from bayesdp.progress import Step, bar
@@ -39,6 +40,10 @@ WATCHED = 500
 """Cells of marginals whose counts chains record."""
 _BATCHES = 2.0
 """Batches proposed for each record and sweep."""
+_MOVED = 8.0
+"""Records that batches move, if none were rejected, for each record, where copies have no noise."""
+_SPREAD = 2.0
+"""Largest batch where copies have no noise, in roots of the number of records."""
 _TRIES = 1000
 
 
@@ -51,6 +56,7 @@ class Problem:
     levels : tuple of int
         Numbers of levels of the columns.
     noisy : sequence of Noisy
+        Noisy counts; with `drawn`, there may be none.
     n : int or None
         The number of records, where it is known.
     rules : sequence of mapping of int to ndarray of bool
@@ -66,6 +72,8 @@ class Problem:
         Choices of marginals on confidential counts, whose law is part of the likelihood.
     concentration : tuple of two floats
         The least and the largest value that a concentration may have.
+    drawn : sequence of Drawn
+        Synthetic copies drawn by the table's own counts, step by step.
     """
 
     levels: tuple[int, ...]
@@ -77,6 +85,7 @@ class Problem:
     pool: dict[int, Integers] = field(default_factory=dict)
     chosen: Sequence[Chosen] = ()
     concentration: tuple[float, float] = CONCENTRATION
+    drawn: Sequence[Drawn] = ()
 
     def pools_of(self, column: int) -> Integers:
         """The pool of each of a column's levels: itself, where none are pooled."""
@@ -106,8 +115,14 @@ class Problem:
 
     @property
     def copied(self) -> bool:
-        """True if copies were released, and noisy counts that they were drawn by weren't."""
-        return any(one.copied is not None for one in self.noisy)
+        """True if copies were released, and the counts that they were drawn by weren't."""
+        return bool(self.drawn) or any(one.copied is not None for one in self.noisy)
+
+    @property
+    def marginals(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """Columns and shape of all counts: noisy ones, then those that copies were drawn by."""
+        noisy = [(one.columns, one.counts.shape) for one in self.noisy]
+        return noisy + [(one.columns, one.seen.shape) for one in self.drawn]
 
     def size(self) -> float:
         """Estimate the number of records: the noisy totals, weighted by their precision."""
@@ -125,8 +140,9 @@ class Problem:
         return int(self.size() + 40 * math.sqrt(least)) + 10
 
     def mode(self, rng: np.random.Generator) -> Mode:
-        """Fit a latent class model to the noisy counts, from a random start."""
+        """Fit a latent class model to noisy counts, and guessed ones, from a random start."""
         pooled = [self.of_pools(one) for one in self.noisy]
+        pooled += [one.start(self.size()) for one in self.drawn]
         mode = fitted_mode(self.pools, pooled, self.size(), self.classes, rng)
         columns = list(mode.columns)
         for j, pool in self.pool.items():
@@ -188,7 +204,7 @@ ABSENT = np.iinfo(np.uint16).max
 
 def watched(problem: Problem) -> Integers:
     """Places of up to `WATCHED` cells, evenly spaced among those of all marginals, one by one."""
-    total = sum(one.counts.size for one in problem.noisy)
+    total = sum(math.prod(shape) for _, shape in problem.marginals)
     return np.unique(np.linspace(0, total - 1, min(total, WATCHED)).astype(np.int64))
 
 
@@ -250,62 +266,6 @@ def grid_of(ends: tuple[float, float]) -> Floats:
     return np.unique(np.exp(np.linspace(math.log(low), math.log(high), 40)))
 
 
-def variables_of(
-    records: NDArray[Any], levels: Sequence[int], *, sized: bool
-) -> dict[str, NDArray[Any]]:
-    """Shares of each column's levels in tables, and numbers of records, as a posterior has them.
-
-    Parameters
-    ----------
-    records : ndarray of uint16, shape (chains, tables, most records, d)
-    levels : sequence of int
-        Numbers of levels of the columns.
-    sized : bool
-        Whether numbers of records are among a posterior's variables, as where they aren't known.
-
-    Returns
-    -------
-    dict
-        "share", shape (chains, tables, all columns' levels), 0 where a table has no records; if
-        `sized`, "n", shape (chains, tables).
-    """
-    ends = ends_of(levels)
-    counts = np.empty((*records.shape[:2], int(ends[-1])))
-    for place in np.ndindex(records.shape[:2]):
-        for j, column in enumerate(records[place].T):
-            own = column[column != ABSENT]
-            counts[place][ends[j] : ends[j + 1]] = np.bincount(own, minlength=levels[j])
-    sizes = (records[..., 0] != ABSENT).sum(axis=-1).astype(np.float64)
-    made = {"share": counts / np.maximum(sizes, 1)[..., None]}
-    return made | {"n": sizes} if sized else made
-
-
-def cells_of(records: NDArray[Any], levels: Sequence[int], columns: Sequence[int]) -> Floats:
-    """Count the records of tables in the cells of some columns.
-
-    Parameters
-    ----------
-    records : ndarray of uint16, shape (chains, tables, most records, d)
-    levels : sequence of int
-        Numbers of levels of the columns.
-    columns : sequence of int
-
-    Returns
-    -------
-    ndarray, shape (chains, tables, cells)
-        Of at most 100 cells, evenly spaced among all.
-    """
-    sizes = [levels[k] for k in columns]
-    size = math.prod(sizes)
-    chosen = np.unique(np.linspace(0, size - 1, 100).astype(np.int64))
-    counts = np.empty((*records.shape[:2], chosen.size))
-    for place in np.ndindex(records.shape[:2]):
-        table = records[place][records[place][:, 0] != ABSENT].astype(np.int64)
-        cells = np.ravel_multi_index([table[:, k] for k in columns], sizes)
-        counts[place] = np.bincount(cells, minlength=size)[chosen]
-    return counts
-
-
 def _chain(
     problem: Problem,
     layout: Layout,
@@ -321,6 +281,7 @@ def _chain(
     rng, fresh = np.random.default_rng(seed), np.random.default_rng(seed.spawn(1)[0])
     state = start_of(problem, layout, rng)
     most, moves = _largest_batch(problem, layout), 0
+    batches = _BATCHES if problem.noisy else _MOVED * math.log(most + 1.0) / most
     if problem.n is None:
         moves = max(10, round(problem.size()) // 5)
     ends = ends_of([one.counts.size for one in problem.noisy])
@@ -331,7 +292,9 @@ def _chain(
     for t in range(1, warmup + draws * thin + 1):
         draw_masses(problem.chosen, state.offers, rng)
         move_unseen(problem.noisy, layout, state, unseen, rng)
-        tried, moved = sweep(layout, state, _BATCHES, most, moves, rng)
+        if problem.drawn:
+            switch_records(layout, state, rng)
+        tried, moved = sweep(layout, state, batches, most, moves, rng)
         proposed, accepted = proposed + tried, accepted + moved
         draw_spread(layout, state, grid, rng)
         step(1)
@@ -342,9 +305,9 @@ def _chain(
         rate = accepted / max(proposed, 1)
         log, square = _noise(problem, left, ends)
         law = log_choice(problem.chosen, state.offers.gaps)
-        log += log_copies(unseen)
-        counts = seen_now(problem.noisy, unseen)
-        told.append(((counts - left)[cells], state.spread.copy(), log + law, square, rate))
+        log += log_copies(unseen) + log_predictive(state.drawn)
+        counts = np.append(seen_now(problem.noisy, unseen) - left, state.drawn.counts)
+        told.append((counts[cells], state.spread.copy(), log + law, square, rate))
         proposed = accepted = 0
         if past // thin in kept:
             table = Raked(state.records[: state.n[0]].copy(), 0.0, math.inf)
@@ -367,11 +330,16 @@ def _noise(problem: Problem, left: Floats, ends: Integers) -> tuple[float, float
         power = float(np.sum(part**2))
         log -= one.rate * (power if one.gaussian else float(np.abs(part).sum()))
         square += power / one.variance
-    return log, square / left.size
+    return log, square / max(left.size, 1)
 
 
 def _largest_batch(problem: Problem, layout: Layout) -> int:
-    """Batches of more records than this move a column's counts by too much for all its noise."""
+    """Batches of more records than this move a column's counts by too much for all its noise.
+
+    Copies without noise tell of counts by their sampling error, as they are drawn by them.
+    """
+    if not problem.noisy:
+        return max(2, min(int(_SPREAD * math.sqrt(problem.capacity())), problem.capacity()))
     widest = math.sqrt(max(one.variance for one in problem.noisy))
     copies = layout.offsets.size / len(problem.levels)
     return max(2, min(int(2 * widest / math.sqrt(copies)), problem.capacity()))
@@ -411,7 +379,7 @@ def layout_of(problem: Problem) -> Layout:
     """Lay out the counts of all marginals, and what excludes a record."""
     by_column = _copies(problem)
     copies = [one for own in by_column for one in own]
-    width = max(len(one.columns) for one in copies)
+    width = max((len(one.columns) for one in copies), default=1)
     touching = [
         [(r, one.strides[one.columns.index(j)]) for r, one in enumerate(copies) if j in one.columns]
         for j in range(len(problem.levels))
@@ -437,10 +405,10 @@ def layout_of(problem: Problem) -> Layout:
         normal_alone=_gaussian(problem, alone),
         offsets=_whole([one.offset for one in copies]),
         widths=_whole([len(one.columns) for one in copies]),
-        columns=_whole([(*one.columns, *[0] * (width - len(one.columns))) for one in copies]),
-        strides=_whole([(*one.strides, *[0] * (width - len(one.strides))) for one in copies]),
+        columns=_padded_rows([one.columns for one in copies], width),
+        strides=_padded_rows([one.strides for one in copies], width),
         rates=np.array([problem.noisy[one.marginal].rate for one in copies]),
-        gaussian=np.array([problem.noisy[one.marginal].gaussian for one in copies]),
+        gaussian=np.array([problem.noisy[one.marginal].gaussian for one in copies], dtype=bool),
         touched=ends_of([len(each) for each in touching]),
         touching=_whole([r for each in touching for r, _ in each]),
         leaps=_whole([stride for each in touching for _, stride in each]),
@@ -476,13 +444,18 @@ def rules_of(rules: Sequence[dict[int, NDArray[np.bool_]]], starts: Integers) ->
     )
 
 
+def _padded_rows(rows: Sequence[tuple[int, ...]], width: int) -> Integers:
+    return _whole([(*row, *[0] * (width - len(row))) for row in rows]).reshape(-1, width)
+
+
 def _padded(levels: int) -> int:
     return -(-levels // CHUNK) * CHUNK
 
 
 def _whole_copies(problem: Problem, layout: Layout) -> Integers:
     """Places of each marginal's counts, in the order of its own columns."""
-    return np.concatenate([_places(problem, layout, r)[1].ravel() for r in layout.wholes])
+    each = [_places(problem, layout, r)[1].ravel() for r in layout.wholes]
+    return np.concatenate([np.empty(0, dtype=np.int64), *each])
 
 
 def _places(problem: Problem, layout: Layout, r: int) -> tuple[Integers, Integers]:
@@ -569,6 +542,7 @@ def counted(
         np.ones(int(layout.starts[-1])),  # which a sweep computes first
         np.zeros(d),
         offers_of(problem.chosen, d, gaps_of(problem.chosen, pooled[:n])),
+        predictive_of(problem.drawn, d, pooled[:n]),
     )
 
 
@@ -584,6 +558,8 @@ def unseen_counts(problem: Problem, layout: Layout) -> Unseen:
 
 def _room(problem: Problem, layout: Layout) -> int:
     """Number of all copies' counts, padded."""
+    if not layout.offsets.size:
+        return CHUNK
     return 1 + int(_places(problem, layout, layout.offsets.size - 1)[1].max()) + CHUNK
 
 

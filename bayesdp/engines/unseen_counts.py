@@ -99,7 +99,7 @@ def seen_now(noisy: Sequence[Noisy], unseen: Unseen) -> NDArray[np.float64]:
     """Noisy counts of all marginals, one after another: those released, and the unseen ones."""
     counts = _joined([one.counts.ravel() for one in noisy])
     hidden = [np.full(one.counts.size, one.copied is not None) for one in noisy]
-    counts[np.concatenate(hidden)] = unseen.noisy
+    counts[np.concatenate([np.empty(0, dtype=bool), *hidden])] = unseen.noisy
     return counts
 
 

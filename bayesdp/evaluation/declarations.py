@@ -34,6 +34,9 @@ SYNTHESIZERS = Registry(
         "posterior": "posterior:PosteriorSynthesizer",
         "propose_test_release": "propose_test_release:ProposeTestReleaseSynthesizer",
         "quantile": "quantiles:QuantileSynthesizer",
+        "sequential_dirichlet_multinomial": (
+            "sequential_dirichlet_multinomial:SequentialDirichletMultinomialSynthesizer"
+        ),
         "sequential_modips": "sequential_modips:SequentialModipsSynthesizer",
         "subsample_aggregate": "subsample_aggregate:SubsampleAggregateSynthesizer",
         "table": "noisy_table:TableSynthesizer",

@@ -18,6 +18,9 @@ from .counts.noisy_marginals import NoisyMarginalsMechanism as NoisyMarginalsMec
 from .counts.noisy_table import NoisyTableMechanism as NoisyTableMechanism
 from .counts.poisson_gamma import PoissonGammaMechanism as PoissonGammaMechanism
 from .counts.randomized_response import RandomizedResponseMechanism as RandomizedResponseMechanism
+from .counts.sequential_dirichlet_multinomial import (
+    SequentialDirichletMultinomialMechanism as SequentialDirichletMultinomialMechanism,
+)
 from .counts.weighted_counts import WeightedCountsMechanism as WeightedCountsMechanism
 from .graphs.dp_ergm.mechanism import DPERGMMechanism as DPERGMMechanism
 from .graphs.edge_flip import EdgeFlipMechanism as EdgeFlipMechanism

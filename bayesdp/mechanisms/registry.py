@@ -21,6 +21,9 @@ _ROWS = {
     "randomized_response": "counts.randomized_response:RandomizedResponseMechanism",
     "conjugate": "conjugate.release:ConjugateMechanism",
     "dirichlet_multinomial": "counts.dirichlet_multinomial:DirichletMultinomialMechanism",
+    "sequential_dirichlet_multinomial": (
+        "counts.sequential_dirichlet_multinomial:SequentialDirichletMultinomialMechanism"
+    ),
     "poisson_gamma": "counts.poisson_gamma:PoissonGammaMechanism",
     "noisy_marginals": "counts.noisy_marginals:NoisyMarginalsMechanism",
     "noisy_table": "counts.noisy_table:NoisyTableMechanism",

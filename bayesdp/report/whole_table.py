@@ -137,8 +137,8 @@ class Measured:
         Columns of each.
     counts : int
     law : str
-    sd : float
-        Standard deviation of the noise on a count, in records.
+    sd : float or None
+        Standard deviation of the noise on a count, in records; None where there is none.
     share : float
         Share of the privacy budget.
     """
@@ -146,7 +146,7 @@ class Measured:
     marginals: tuple[tuple[str, ...], ...]
     counts: int
     law: str
-    sd: float
+    sd: float | None
     share: float
 
 
@@ -159,7 +159,9 @@ class TableSummary:
     cells : int
         Cells of the whole table.
     drawn : bool
-        Whether synthetic copies were released, and not the noisy counts that they were drawn by.
+        Whether synthetic copies were released, and not the counts that they were drawn by.
+    noiseless : bool
+        Whether these counts had no noise.
     unit : str
         What the promise protects.
     left_out : str
@@ -183,8 +185,9 @@ class TableSummary:
     classes : int
     concentration : tuple of two floats
         Range of the prior's concentrations.
-    misfit : float
-        Mean square of the noise that the latent tables leave, in the mechanism's own.
+    misfit : float or None
+        Mean square of the noise that the latent tables leave, in the mechanism's own; None where
+        there was none.
     """
 
     variable: str
@@ -193,6 +196,7 @@ class TableSummary:
     level: float
     cells: int
     drawn: bool
+    noiseless: bool
     unit: str
     left_out: str
     records: tuple[float, ...]
@@ -207,7 +211,7 @@ class TableSummary:
     within: tuple[str, ...]
     classes: int
     concentration: tuple[float, float]
-    misfit: float
+    misfit: float | None
     promise: Promise | None
     origin: str
     computation: Computation
@@ -270,6 +274,7 @@ def summarize_table(
         level=level,
         cells=math.prod(schema.cells.values()),
         drawn=problem.copied,
+        noiseless=not problem.noisy,
         unit=_unit(schema),
         left_out=posterior.attrs.get(LEFT_OUT, ""),
         records=_records(posterior, problem, level),
@@ -284,7 +289,7 @@ def summarize_table(
         within=tuple(name for name, column in schema.columns.items() if _is_cut(column)),
         classes=int(attribute(idata, "classes")),
         concentration=concentration_of(idata.attrs),
-        misfit=float(posterior.sample_stats["misfit"].mean()),
+        misfit=float(posterior.sample_stats["misfit"].mean()) if problem.noisy else None,
         promise=promise_of(release),
         origin=release.origin,
         computation=_computation(idata, every),
@@ -329,7 +334,21 @@ def _measured(
 
     Each moves as much between neighbours as any other. So it takes of rho a share in proportion to
     1 / scale^2, with Gaussian noise, and of epsilon one in proportion to 1 / scale with Laplace's.
+    Of copies that were drawn without noise each step has its own cost.
     """
+    if not problem.noisy:
+        steps = problem.drawn[: len(problem.drawn) // copies]
+        spent = sum(step.cost for step in steps)
+        return tuple(
+            Measured(
+                marginals=(tuple(names[k] for k in step.columns),),
+                counts=step.seen.size,
+                law=f"none: Dirichlet-multinomial draws, prior {step.prior:.4g} a cell",
+                sd=None,
+                share=budget * step.cost / spent,
+            )
+            for step in steps
+        )
     once = problem.noisy[: len(problem.noisy) // copies]
     whole = sum(one.rate for one in once)
     groups = [list(each) for _, each in itertools.groupby(once, lambda one: one.rate)]
@@ -390,7 +409,11 @@ def _resampled(shares: NDArray[np.float64], sizes: Any) -> NDArray[np.float64]:
 
 
 def _released(problem: Problem, place: int) -> NDArray[np.float64] | None:
-    """Shares of a column's cells in the noisy counts alone; None where there are none."""
+    """Shares of a column's cells in the noisy counts alone, or in copies; None without any."""
+    if not problem.noisy:
+        own = [one for one in problem.drawn if place in one.columns]
+        copied = sum(one.margin(place) / one.seen.sum() for one in own)
+        return np.asarray(copied / len(own)) if own else None
     counts, precisions = [], []
     for one in map(problem.of_pools, problem.noisy):
         if place in one.columns:

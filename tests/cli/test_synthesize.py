@@ -173,6 +173,18 @@ CASES: dict[str, tuple[str, Callable[[], bdp.Release]]] = {
             CELLS, 90.0, 2.0, weights="age", groups=["a", "b", "c", "d"]
         ).release(PEOPLE, by=PEOPLE["area"]),
     ),
+    "sequential_dirichlet_multinomial": (
+        f"{TABLE} --columns sex,smokes --epsilon 2 --steps "
+        '\'[{kind = "categorical", columns = {sex = ["f", "m"]}}, {kind = "categorical", '
+        "by = [\"sex\"], columns = {smokes = [0, 1]}}]'",
+        lambda: S.SequentialDirichletMultinomialSynthesizer(
+            [
+                S.CategoricalColumns({"sex": ("f", "m")}),
+                S.CategoricalColumns({"smokes": (0, 1)}, by=["sex"]),
+            ],
+            epsilon=2.0,
+        ).release(PEOPLE[["sex", "smokes"]]),
+    ),
     "sequential_modips": (
         f"{TABLE} --columns sex,income,age --epsilon 2 --steps "
         '\'[{kind = "categorical", columns = {sex = ["f", "m"]}}, {kind = "numeric", by = ["sex"], '

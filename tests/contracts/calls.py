@@ -25,6 +25,7 @@ from tests.contracts.given import (
     BOUNDS,
     COUNTED,
     GRAPH,
+    LABEL_STEPS,
     LABELLED,
     ONES,
     SCHEMA,
@@ -231,6 +232,15 @@ def _mechanisms(call: Any) -> None:
         n=20,
         weights=(0.5, 0.5),
     )
+    call(
+        bdp.mechanisms.SequentialDirichletMultinomialMechanism.calibrate,
+        epsilon=2.0,
+        copies=3,
+        steps=LABEL_STEPS,
+        size=5,
+        n=20,
+        weights=(0.5, 0.5),
+    )
     call(bdp.mechanisms.NoisyMomentsMechanism.calibrate, epsilon=2.0, copies=3, bounds=BOUNDS, n=20)
     call(
         bdp.mechanisms.PerturbedCoefficientsMechanism.calibrate,
@@ -398,6 +408,16 @@ def _synthesizers(call: Any) -> None:
     made = call(
         bdp.synthesizers.SequentialModipsSynthesizer,
         STEPS,
+        epsilon=2.0,
+        copies=3,
+        size=20,
+        weights=(0.5, 0.5),
+    )
+    call(made.release, LABELLED)
+    call(made.guarantee, 90)
+    made = call(
+        bdp.synthesizers.SequentialDirichletMultinomialSynthesizer,
+        LABEL_STEPS,
         epsilon=2.0,
         copies=3,
         size=20,

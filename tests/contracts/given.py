@@ -13,11 +13,17 @@ from bayesdp.mechanisms.counts.cells import Axis
 D, F, N = bdp.distributional, bdp.families, bdp.networks
 BOUNDS = (("x", (0.0, 1.0)), ("y", (-1.0, 2.0)))
 TABLE = pd.DataFrame({"x": np.linspace(0.01, 0.9, 90), "y": np.linspace(-0.5, 1.5, 90)})
-LABELLED = pd.DataFrame({"sex": ["f", "m", "m"] * 30, "dose": np.linspace(0, 1, 90)})
+LABELLED = pd.DataFrame(
+    {"sex": ["f", "m", "m"] * 30, "dose": np.linspace(0, 1, 90), "ill": [0, 1] * 45}
+)
 AXES = (Axis("a", categories=("u", "v")), Axis("b", categories=("u", "v", "w")))
 STEPS = (
     bdp.synthesizers.CategoricalColumns({"sex": ("f", "m")}),
     bdp.synthesizers.NumericColumns({"dose": (0.0, 1.0)}),
+)
+LABEL_STEPS = (
+    bdp.synthesizers.CategoricalColumns({"sex": ("f", "m")}),
+    bdp.synthesizers.CategoricalColumns({"ill": (0, 1)}, by=["sex"]),
 )
 SCHEMA = bdp.Schema({"a": {"type": "boolean"}, "b": {"type": "integer", "bounds": (0, 2)}})
 GRAPH = N.Network(6, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5)])

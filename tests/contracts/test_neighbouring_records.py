@@ -66,6 +66,17 @@ def table_by(d: Records) -> Any:
     return made.release(pd.DataFrame({"x": [v for v, _ in d]}), by=[g for _, g in d])
 
 
+def sequence(**options: Any) -> Callable[[Records], Any]:
+    steps = [
+        bdp.synthesizers.CategoricalColumns({"x": ["p", "q"]}),
+        bdp.synthesizers.CategoricalColumns({"y": [0, 1]}, by=["x"]),
+    ]
+    made = bdp.synthesizers.SequentialDirichletMultinomialSynthesizer(
+        steps, 1.0, copies=2, size=2, **options
+    )
+    return lambda d: made.release(pd.DataFrame([*d], columns=["x", "y"]))
+
+
 def events(**options: Any) -> Callable[[Records], Any]:
     made = bdp.synthesizers.PoissonGammaSynthesizer(1.0, AREAS, copies=2, total=3, **options)
     return lambda d: made.release([*d])
@@ -122,6 +133,8 @@ CASES: dict[str, tuple[Callable[[Records], Any], Records, int, str]] = {
     "table": (table(**HIDDEN), CELLS, 2, A),
     "table with a zero": (table(zeros=ZERO, **HIDDEN), (CELLS[0], *CELLS[2:]), 2, A),
     "table groups": (table_by, tuple(itertools.product((0, 1.0, 2.5), "ab")), 2, R),
+    "sequence, n public": (sequence(), CELLS, 3, R),
+    "sequence": (sequence(**HIDDEN), CELLS, 2, A),
     "events, n public": (events(), tuple(AREAS), 3, R),
     "events": (events(**HIDDEN), tuple(AREAS), 3, A),
     "event groups": (events_by, tuple(itertools.product("AB", "mf")), 2, R),

@@ -129,6 +129,16 @@ CASES: dict[str, tuple[Callable[[], Any], tuple[Any, ...], dict[str, Any]]] = {
         lambda: S.QuantileSynthesizer(2.0, (0, 1), 5, groups=[*sorted(set(GROUPS))]),
         (PEOPLE["x"],), {"by": GROUPS},
     ),
+    "SequentialDirichletMultinomialSynthesizer": (
+        lambda: S.SequentialDirichletMultinomialSynthesizer(
+            [
+                S.CategoricalColumns({"sex": ("f", "m")}),
+                S.CategoricalColumns({"smokes": (0, 1)}, by=["sex"]),
+            ],
+            epsilon=2.0, copies=2,
+        ),
+        (PEOPLE,), {},
+    ),
     "SequentialModipsSynthesizer": (
         lambda: S.SequentialModipsSynthesizer(
             [S.CategoricalColumns({"sex": ("f", "m")}), S.NumericColumns(BOUNDS, by=["sex"])],

@@ -14,8 +14,8 @@ from bayesdp.engines.latent_records import (
     layout_of,
     sample,
     unseen_counts,
-    variables_of,
 )
+from bayesdp.engines.latent_tables import variables_of
 from bayesdp.errors import EngineFailed
 from bayesdp.kernels.table.records import carry_batches, draw_spread, sweep
 

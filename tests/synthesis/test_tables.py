@@ -98,6 +98,9 @@ OF_LABELS = {
     "events": bdp.synthesizers.PoissonGammaSynthesizer(
         1.0, dict.fromkeys(LABELS, 2.0), total=2, public_n=False
     ),
+    "predictive": bdp.synthesizers.SequentialDirichletMultinomialSynthesizer(
+        [bdp.synthesizers.CategoricalColumns({"x": LABELS})], **HIDDEN
+    ),
     "sequence": bdp.synthesizers.SequentialModipsSynthesizer(
         [bdp.synthesizers.CategoricalColumns({"x": LABELS})], **HIDDEN
     ),

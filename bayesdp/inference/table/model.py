@@ -19,7 +19,9 @@ coefficients, towards none. So the latent tables that are kept are raked to the 
 
 Where synthetic copies were released, drawn by noisy counts that weren't (`modips_sequential`),
 these counts are latent too (`bayesdp.kernels.table.unseen`), and the tables that are kept are the
-exact posterior under the prior. Numeric columns of such copies are left out.
+exact posterior under the prior. Numeric columns of such copies are left out. Copies that were drawn
+by the table's own counts (`sequential_dirichlet_multinomial`) have a closed law given the records,
+and nothing else is latent (`bayesdp.kernels.table.predictive`).
 """
 
 from __future__ import annotations
@@ -41,11 +43,10 @@ from bayesdp.engines.latent_records import (
     CONCENTRATION,
     Problem,
     Tables,
-    cells_of,
     sample,
-    variables_of,
     watched,
 )
+from bayesdp.engines.latent_tables import cells_of, variables_of
 from bayesdp.engines.raked_tables import beside_noise, firsts_of, unfinished
 from bayesdp.inference.base import Model, Option, Run
 from bayesdp.inference.several import Releases
@@ -111,11 +112,12 @@ class TableModel(Model):
 
     Notes
     -----
-    The model reads one or several releases of `bdp.TableSynthesizer`, and of
-    the categorical columns of `bdp.synthesizers.SequentialModipsSynthesizer`, of the same records,
-    without groups. Copies of the latter were drawn by noisy counts that weren't released, which are
-    drawn with the latent tables; these aren't raked, as there are no counts to rake to. Numeric
-    columns of the copies, which no label depends on, are left out, with a warning.
+    The model reads one or several releases of `bdp.TableSynthesizer`, of
+    `bdp.synthesizers.SequentialDirichletMultinomialSynthesizer` and of the categorical columns of
+    `bdp.synthesizers.SequentialModipsSynthesizer`, of the same records, without groups. Copies of
+    the latter were drawn by noisy counts that weren't released, which are drawn with the latent
+    tables; given copies, these aren't raked, as there are no counts to rake to. Numeric columns of
+    the copies, which no label depends on, are left out, with a warning.
     `fit` returns a `TablePosterior`: an InferenceData that has, in the group "tables", the
     latent tables that were kept, raked, from which all else is computed, and by whose measured
     counts the verdict is reached; in its posterior each column's shares in these tables ("share",
@@ -183,8 +185,9 @@ class TableModel(Model):
             columns += _CARRYING
         work = problem.size() * columns * run.draws
         thin = run.options["thin"] or int(np.clip(_LEVELS_A_CHAIN / work, 1, _THINNEST))
+        marginals = len(problem.marginals)
         tables = run.options["tables"] or tables_kept(
-            round(problem.size()), len(problem.levels), len(problem.noisy), run.chained["chains"]
+            round(problem.size()), len(problem.levels), marginals, run.chained["chains"]
         )
         drawn = sample(problem, **run.chained, thin=thin, tables=tables, progress=run.progress)
         posterior = variables_of(drawn.records, problem.levels, sized=problem.n is None)
@@ -192,10 +195,11 @@ class TableModel(Model):
         stats = {
             "lp": drawn.log_law,
             "acceptance_rate": drawn.acceptance,
-            "misfit": drawn.misfit,
             "count": drawn.cells,
             "concentration": drawn.spread,
         }
+        if problem.noisy:
+            stats["misfit"] = drawn.misfit
         versions = {"numba": numba.__version__}
         return Draws(posterior, stats, run.engine, versions, tuple(_doubts(problem, drawn)))
 
@@ -208,13 +212,14 @@ class TableModel(Model):
         pooled = [
             [each[c] for c in firsts_of(run.read.pools_of(k))] for k, each in enumerate(labels)
         ]
-        ends = np.cumsum([one.counts.size for one in run.read.noisy])
+        marginals = run.read.marginals
+        ends = np.cumsum([math.prod(shape) for _, shape in marginals])
         cells: list[str] = []
         for place in watched(run.read):
-            one = run.read.noisy[m := int(np.searchsorted(ends, place, side="right"))]
-            cell = np.unravel_index(place - ends[m] + one.counts.size, one.counts.shape)
-            named = labels if len(one.columns) == 1 else pooled
-            cells.append(":".join(named[k][c] for k, c in zip(one.columns, cell, strict=True)))
+            own, shape = marginals[m := int(np.searchsorted(ends, place, side="right"))]
+            cell = np.unravel_index(place - ends[m] + math.prod(shape), shape)
+            named = labels if len(own) == 1 else pooled
+            cells.append(":".join(named[k][c] for k, c in zip(own, cell, strict=True)))
         return {
             "coords": {
                 "level": [label for each in labels for label in each],
@@ -234,7 +239,7 @@ class TableModel(Model):
         schema = self.schema_of(run.release)
         names = list(schema.columns)
         pool = {names[k]: firsts_of(each).tolist() for k, each in run.read.pool.items()}
-        measured = dict.fromkeys(tuple(names[k] for k in one.columns) for one in run.read.noisy)
+        measured = dict.fromkeys(tuple(names[k] for k in own) for own, _ in run.read.marginals)
         return {
             "classes": json.dumps(run.read.classes),
             "concentration": json.dumps(self.concentration),
@@ -248,7 +253,7 @@ class TableModel(Model):
     def judged(self, run: Run, drawn: Draws) -> dict[str, Any]:
         """Measured counts in the latent tables, but those of cells that are as large in all."""
         problem, records = run.read, drawn.posterior[RECORDS]
-        measured = dict.fromkeys(one.columns for one in problem.noisy)
+        measured = dict.fromkeys(own for own, _ in problem.marginals)
         pooled = problem.pooled(records)
         counts = np.concatenate([cells_of(pooled, problem.pools, e) for e in measured], axis=-1)
         return {"count": counts[..., np.ptp(counts, axis=(0, 1)) > 0]}
@@ -290,7 +295,7 @@ def _doubts(problem: Problem, drawn: Tables) -> Iterator[str]:
     The mean square of N standardised noises has mean 1 and variance 2 / N, for normal noise, and
     5 / N for Laplace noise; given the latent table it is a little less, as that follows the noise.
     """
-    cells = sum(one.counts.size for one in problem.noisy)
+    cells = max(1, sum(one.counts.size for one in problem.noisy))
     power = 2.0 if all(one.gaussian for one in problem.noisy) else 5.0
     misfit = float(drawn.misfit.mean())
     if misfit > 1 + _FAR * math.sqrt(power / cells):

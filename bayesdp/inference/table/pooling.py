@@ -9,7 +9,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesdp.engines.latent_records import ABSENT, variables_of
+from bayesdp.engines.latent_records import ABSENT
+from bayesdp.engines.latent_tables import variables_of
 from bayesdp.inference.table.estimates import cell_names
 from bayesdp.inference.table.pool_means import pool_of
 from bayesdp.schema.files import text_of

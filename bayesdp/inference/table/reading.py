@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bayesdp.core.drawn_table import DrawnTableView
+from bayesdp.core.drawn_table import DrawnColumns, DrawnTableView
 from bayesdp.core.views import MeasuredTableView, view_of
+from bayesdp.engines.drawn_copies import Drawn
 from bayesdp.engines.latent_classes import Copied, Noisy
 from bayesdp.engines.latent_records import ABSENT, Problem
 from bayesdp.errors import InvalidInput, quoted
@@ -20,6 +22,7 @@ from bayesdp.inference.sizes import check_said_once
 from bayesdp.release import Part
 
 TableView = MeasuredTableView | DrawnTableView
+Floats = NDArray[np.float64]
 
 _A_COLUMN, _LEAST, _MOST = 4, 12, 60
 """Classes for each column, and the least and the most of them, where none are asked for."""
@@ -87,9 +90,10 @@ def problem_of(
     classes = classes or min(max(_A_COLUMN * len(levels), _LEAST), _MOST)
     problem = Problem(levels, measured, n, rules, classes, rake, pool, chosen, concentration)
     copied = [one for view, part in parts for one in _copied(view, part, problem)]
-    if not copied:
+    drawn = [one for view, part in parts for one in _drawn(view, part)]
+    if not copied and not drawn:
         return problem
-    return dataclasses.replace(problem, noisy=[*measured, *copied], rake=False)
+    return dataclasses.replace(problem, noisy=[*measured, *copied], drawn=drawn, rake=False)
 
 
 def views_of(release: Releases) -> list[TableView]:
@@ -119,7 +123,8 @@ def table_view(parts: Sequence[Part], by: str | None) -> TableView:
         raise InvalidInput(
             f"the release's mechanism {quoted(mechanism.name)} doesn't measure a table by a "
             "schema; a TableModel takes releases of bdp.TableSynthesizer, or copies that have "
-            "categorical columns by bdp.synthesizers.SequentialModipsSynthesizer; "
+            "categorical columns by bdp.synthesizers.SequentialModipsSynthesizer or "
+            "SequentialDirichletMultinomialSynthesizer; "
             f"{instead(mechanism)}"
         )
     return view
@@ -139,17 +144,34 @@ def _copied(view: TableView, part: Part, problem: Problem) -> Iterator[Noisy]:
     """Yield copies' counts, output by output, with noisy counts in proportion to start from."""
     if not isinstance(view, DrawnTableView):
         return
+    for step, seen in _steps(view, part):
+        if step.cell is None:
+            continue
+        counts = np.rint(seen * (problem.size() / seen.sum()))
+        low, high = step.cell.bounds or (None, None)
+        ends = -math.inf if low is None else low, math.inf if high is None else high
+        copied = Copied(seen, step.given, step.prior, ends)
+        law = step.cell.scale, not step.cell.noise.laplace
+        yield Noisy(step.columns, counts, *law, copied)
+
+
+def _drawn(view: TableView, part: Part) -> Iterator[Drawn]:
+    """Yield copies' counts where they were drawn by the table's own, output by output."""
+    if not isinstance(view, DrawnTableView):
+        return
+    for step, seen in _steps(view, part):
+        if step.cell is None:
+            yield Drawn(step.columns, seen, step.given, step.prior, step.cost)
+
+
+def _steps(view: DrawnTableView, part: Part) -> Iterator[tuple[DrawnColumns, Floats]]:
+    """Yield each step of each output, and the copy's counts of its cells."""
     for output in part.outputs:
         codes = view.codes(output)
         for step in view.drawn:
             place = np.ravel_multi_index(tuple(codes[:, list(step.columns)].T), step.shape)
             seen = np.bincount(place, minlength=math.prod(step.shape)).reshape(step.shape)
-            counts = np.rint(seen * (problem.size() / len(codes)))
-            low, high = step.cell.bounds or (None, None)
-            ends = -math.inf if low is None else low, math.inf if high is None else high
-            copied = Copied(seen.astype(np.float64), step.given, step.prior, ends)
-            law = step.cell.scale, not step.cell.noise.laplace
-            yield Noisy(step.columns, counts, *law, copied)
+            yield step, seen.astype(np.float64)
 
 
 def _pool(views: Sequence[TableView]) -> dict[int, Any]:

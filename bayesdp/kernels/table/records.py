@@ -32,8 +32,9 @@ and single records that get another class and another level at once. Both are dr
 given all other records, the class by the other columns, so that the likelihoods' ratio accepts.
 Where records of a class are nearly all alike, neither moves without the other.
 
-Where marginals were chosen on confidential counts, every move but of classes is accepted with the
-ratio of the choice's law too (`bayesdp.kernels.table.choices`).
+Where marginals were chosen on confidential counts, or synthetic tables drawn by these themselves,
+every move but of classes is accepted with the ratio of the choice's law, or of the tables', too
+(`bayesdp.kernels.table.choices`, `bayesdp.kernels.table.predictive`).
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ from numpy.typing import NDArray
 from bayesdp.kernels.compiling import inlined, kernel
 from bayesdp.kernels.table.choices import weigh_level, weigh_record
 from bayesdp.kernels.table.drawing import chosen, draw_concentration
+from bayesdp.kernels.table.predictive import weigh_drawn_level, weigh_drawn_record
 from bayesdp.kernels.table.state import (
     CHUNK,
     count,
@@ -123,10 +125,17 @@ def _gains(
 
 
 @inlined
-def _allowed(layout: Any, state: Any, i: int, j: int, new: Any, rng: Any) -> bool:
-    """Accept another level of record i in column j, or reject it, by the choices' law."""
+def _weighed(layout: Any, state: Any, i: int, j: int, new: Any) -> float:
+    """Return what another level of record i does to the log law of choices and drawn tables."""
     pool = layout.pool[layout.starts[j] + new]
     change = weigh_level(state.offers, state.pooled, i, j, pool)
+    return change + weigh_drawn_level(state.drawn, state.pooled, i, j, pool)
+
+
+@inlined
+def _allowed(layout: Any, state: Any, i: int, j: int, new: Any, rng: Any) -> bool:
+    """Accept another level of record i in column j, or reject it, by what `_weighed` returns."""
+    change = _weighed(layout, state, i, j, new)
     return change >= 0.0 or math.log(1.0 - rng.random()) < change
 
 
@@ -279,7 +288,7 @@ def _moved(layout: Any, state: Any, unseen: Any, i: int, j: int, new: Any) -> fl
 
     It carries noisy counts along, if some `unseen` are given and not None.
     """
-    change = weigh_level(state.offers, state.pooled, i, j, layout.pool[layout.starts[j] + new])
+    change = _weighed(layout, state, i, j, new)
     for r in range(layout.owned[j], layout.owned[j + 1]):
         if unseen is None or unseen.released[r]:
             change += _gain(layout, state, r, i, False)
@@ -405,7 +414,9 @@ def _invent(layout: Any, state: Any, i: int, room: Any, rng: Any) -> bool:
 @inlined
 def _change(layout: Any, state: Any, i: int, added: bool) -> float:
     """Return what one more record like i does to the log likelihood, or i fewer."""
-    change = weigh_record(state.offers, state.pooled, i, 1.0 if added else -1.0)
+    sign = 1.0 if added else -1.0
+    change = weigh_record(state.offers, state.pooled, i, sign)
+    change += weigh_drawn_record(state.drawn, state.pooled, i, sign)
     for r in layout.wholes:
         change += _gain(layout, state, r, i, added)
     return change
@@ -503,6 +514,24 @@ def sweep(
         else:
             _death(layout, state, rng)
     return proposed, accepted
+
+
+@kernel
+def switch_records(layout: Any, state: Any, rng: Any) -> None:
+    """Move each record to another class and another level, column by column, or reject the moves.
+
+    Parameters
+    ----------
+    layout : Layout
+    state : State
+        Overwritten.
+    rng : numpy Generator
+    """
+    room = np.empty(max(layout.levels.max(), state.sizes.size))
+    bases = np.empty(layout.levels.size, dtype=np.int64)
+    for i in range(state.n[0]):
+        for j in range(layout.levels.size):
+            _switch(layout, state, None, i, j, room, bases, rng)
 
 
 @kernel

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from bayesdp.kernels.compiling import inlined
 from bayesdp.kernels.table.choices import Offers, shift_level, shift_record
+from bayesdp.kernels.table.predictive import Predictive, shift_drawn_level, shift_drawn_record
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -128,6 +129,8 @@ class State(NamedTuple):
     base : shape (d,)
     offers : Offers
         Candidates of choices of marginals, none where there was no choice.
+    drawn : Predictive
+        Synthetic tables drawn by the records' own counts, none where there were none.
     """
 
     records: NDArray[np.uint16]
@@ -143,6 +146,7 @@ class State(NamedTuple):
     factor: Floats
     base: Floats
     offers: Offers
+    drawn: Predictive
 
 
 @inlined
@@ -216,6 +220,7 @@ def relevel(layout: Any, state: Any, i: int, j: int, new: Any) -> None:
     k, old, start = state.classes[i], np.int64(state.records[i, j]), layout.starts[j]
     pool = layout.pool[start + new]
     shift_level(state.offers, state.pooled, i, j, pool)
+    shift_drawn_level(state.drawn, state.pooled, i, j, pool)
     for q in range(layout.touched[j], layout.touched[j + 1]):
         r = layout.touching[q]
         place = place_of(layout, state, r, i)
@@ -249,5 +254,6 @@ def count(layout: Any, state: Any, i: int, sign: float) -> None:
     for r in range(layout.offsets.size):
         state.left[place_of(layout, state, r, i)] -= sign
     shift_record(state.offers, state.pooled, i, sign)
+    shift_drawn_record(state.drawn, state.pooled, i, sign)
     for j in range(layout.levels.size):
         _refresh(layout, state, j, np.int64(state.records[i, j]))

@@ -70,6 +70,28 @@ def polya_urns(counts: NDArray[Any], prior: Sequence[float], size: int) -> NDArr
     return drawn.reshape(counts.shape)
 
 
+def polya_sequences(counts: NDArray[Any], prior: Sequence[float], size: int) -> NDArray[Any]:
+    """Draw the colours of urns' draws, in their order, exactly; see `polya_urns`.
+
+    The first draws of an urn have the law of an urn that is drawn from so often.
+
+    Parameters
+    ----------
+    counts : ndarray of int, shape (urns, k)
+        The confidential counts.
+    prior : sequence of k floats
+        Positive; taken exactly as the binary fractions they are.
+    size : int
+        Draws per urn.
+
+    Returns
+    -------
+    ndarray of int, shape (urns, size)
+    """
+    edges, scale = scaled_edges(counts, [Fraction(value) for value in prior], room=size)
+    return _colours(edges, scale, size)
+
+
 def scaled_edges(
     counts: NDArray[Any], prior: Sequence[Fraction], room: int = 0
 ) -> tuple[NDArray[Any], int]:
@@ -115,12 +137,17 @@ def colour_counts(colours: NDArray[Any], categories: int) -> NDArray[np.int64]:
 
 def _draw(edges: NDArray[Any], scale: int, size: int) -> NDArray[np.int64]:
     """Draw numbers of each colour in each urn; edges in units, shape (urns, k)."""
+    return colour_counts(_colours(edges, scale, size), edges.shape[1])
+
+
+def _colours(edges: NDArray[Any], scale: int, size: int) -> NDArray[Any]:
+    """Draw the colours of each urn, shape (urns, size)."""
     urns, categories = edges.shape
     colours = np.empty((urns, size), dtype=np.min_scalar_type(categories - 1))
     width = max(1, _BLOCK // urns)
     for start in range(0, size, width):
         _draw_block(colours, edges, scale, start, start + width)
-    return colour_counts(colours, categories)
+    return colours
 
 
 def _draw_block(

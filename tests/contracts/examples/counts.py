@@ -80,6 +80,22 @@ TABLES = [
 ]
 
 
+LABELS = (
+    bdp.synthesizers.CategoricalColumns({"sex": ("f", "m"), "old": (False, True)}, prior=0.75),
+    bdp.synthesizers.CategoricalColumns({"level": (1, 2, 3)}, by=["sex"], prior=0.5),
+)
+SEQUENCES = [
+    Example(made, made.pairs(), made.outputs(), loose=True)
+    for made in (
+        bdp.mechanisms.SequentialDirichletMultinomialMechanism(LABELS, 2, 4),
+        bdp.mechanisms.SequentialDirichletMultinomialMechanism(LABELS, 2),
+    )
+] + [
+    Example(made, made.pairs(), made.outputs())
+    for made in (bdp.mechanisms.SequentialDirichletMultinomialMechanism(LABELS[:1], 4, 3),)
+]
+
+
 BY_AREA = [
     Example(m, m.pairs() + category_counts(1, 3), m.outputs())
     for m in (
@@ -106,6 +122,7 @@ EXAMPLES: list[Example] = [
     Example(bdp.mechanisms.BetaBinomialMechanism(None, 4, (7.25, 0.1)), counts(5), np.arange(5)),
     *TABLES,
     *BY_AREA,
+    *SEQUENCES,
     conjugate("bernoulli", "parameter_draw", points=[0.1, 1 / 3, 0.98], n=9, prior=(0.5, 3.0)),
     conjugate("categorical", "parameter_draw", points=PROBABILITIES, **THREE),
     conjugate("gaussian", "parameter_draw", points=[-3.0, 0.1, 2 / 7], **NORMAL),

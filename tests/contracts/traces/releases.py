@@ -282,6 +282,16 @@ def sequential_modips(r: Records) -> None:
     bdp.synthesizers.SequentialModipsSynthesizer(steps, epsilon=2.0, copies=2).release(r.table)
 
 
+def sequential_dirichlet_multinomial(r: Records) -> None:
+    steps = [
+        bdp.synthesizers.CategoricalColumns({"sex": ("f", "m")}),
+        bdp.synthesizers.CategoricalColumns({"ill": (0, 1)}, by=["sex"]),
+    ]
+    bdp.synthesizers.SequentialDirichletMultinomialSynthesizer(steps, epsilon=2.0).release(
+        r.table.assign(ill=r.bits)
+    )
+
+
 def coefficients(r: Records) -> None:
     bdp.synthesizers.PerturbedCoefficientsSynthesizer(
         BOUNDS, "pressure", penalty=500, epsilon=1.0, delta=1e-6
@@ -356,6 +366,7 @@ CASES: dict[str, Callable[[Records], None]] = {
     "PseudoPosterior": pseudo_posterior,
     "PublicRegressionWeights": public_weights,
     "Schema": schema,
+    "SequentialDirichletMultinomialSynthesizer": sequential_dirichlet_multinomial,
     "SequentialModipsSynthesizer": sequential_modips,
     "SubsampleAggregateSynthesizer": subsample_aggregate,
     "TruncatedStatisticsSynthesizer": of_graph(

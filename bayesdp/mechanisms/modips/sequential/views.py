@@ -9,6 +9,8 @@ noisy ones T_j*, which are independent of one another given the table, a copy y 
 DM a Dirichlet-multinomial law of labels in an order, and T_j* summed out. No label is drawn by a
 number, so that this is the law of the categorical columns whatever numeric steps there are; the
 numbers of a copy, whose law is intractable, are left out.
+
+Where steps have no noise, T_j is in T_j*'s place.
 """
 
 from __future__ import annotations
@@ -31,17 +33,22 @@ _COMBINE = "analyse each copy as data and combine the results with bdp.combine"
 
 
 def table_view(
-    layouts: Sequence[Layout], cells: Sequence[Cell], share: Callable[[], float]
+    layouts: Sequence[Layout],
+    cells: Sequence[Cell | None],
+    share: Callable[[], float],
+    costs: Sequence[float] | None = None,
 ) -> View:
     """Return the view of a whole table's copies, or say why there is none.
 
     Parameters
     ----------
     layouts : sequence of Layout
-    cells : sequence of Cell
-        Noise on a count of each step.
+    cells : sequence of Cell or None
+        Noise on a count of each step; None where it has none.
     share : callable
         Function without arguments: the share of the budget that categorical steps had.
+    costs : sequence of float, optional
+        Pure epsilon of each step in a copy, of steps without noise.
     """
     numeric = tuple(name for layout in layouts if not layout.axes for name in layout.names)
     axes = [axis for layout in layouts for axis in layout.axes]
@@ -60,14 +67,15 @@ def table_view(
         )
     places = {name: k for k, name in enumerate(schema.columns)}
     drawn = []
-    for layout, cell in zip(layouts, cells, strict=True):
+    spent = [0.0] * len(layouts) if costs is None else costs
+    for layout, cell, cost in zip(layouts, cells, spent, strict=True):
         if not layout.axes:
             continue
         step: Any = layout.step
         both = (*layout.given, *layout.axes)
         columns = tuple(places[axis.name] for axis in both)
         shape = tuple(axis.size for axis in both)
-        drawn.append(DrawnColumns(columns, shape, len(layout.given), step.prior, cell))
+        drawn.append(DrawnColumns(columns, shape, len(layout.given), step.prior, cell, cost))
     labelled = [bool(layout.axes) for layout in layouts for _ in layout.names]
     return DrawnTableView(schema, tuple(drawn), partial(_codes, labelled), numeric, share)
 
