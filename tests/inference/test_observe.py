@@ -430,10 +430,15 @@ class TestBadInput:
 
     def test_a_release_of_a_network(self):
         network = bdp.networks.Network(nodes=4, edges=[(0, 1)])
-        with bdp.reproducible(1):
-            release = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=1.0).release(network)
-        with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match="no law here"):
-            bdp.observe(release, pm.Poisson.dist(3.0))
+        for made in (
+            bdp.synthesizers.EdgeFlipSynthesizer(epsilon=1.0),
+            bdp.synthesizers.DPERGMSynthesizer("edges", epsilon=1.0, centre=(-1.0,), scale=(1.0,)),
+        ):
+            with bdp.reproducible(1):
+                release = made.release(network)
+            expected = r"no law here .* for .*bdp\.models\.ERGMModel\. bdp\.observe takes"
+            with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match=expected):
+                bdp.observe(release, pm.Poisson.dist(3.0))
 
     def test_an_n_that_is_missing_or_another(self):
         confidential = bdp.mechanisms.BetaBinomialMechanism(n=None, size=20, prior=(4.0, 4.0))

@@ -74,7 +74,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -279,11 +279,13 @@ class Predictors:
         made = np.zeros((draws, self.tables.shape[1], len(spot), len(spot)))
         for k, firsts in self.pooled.items():
             blocks = [one for one in self.design.blocks if k in one.columns]
-            for one, other in product(blocks, blocks):
+            for one, other in combinations_with_replacement(blocks, 2):
                 a, b = ((each.columns, known[each.columns]) for each in (one, other))
                 columns, each = covariances_by_pools(a, b, k, grids[k], firsts)
                 rows, others = ([spot[place] for place in part.places] for part in (one, other))
-                made[..., np.array(rows)[:, None], others] = self._at(columns, each)
+                there = self._at(columns, each)
+                made[..., np.array(rows)[:, None], others] = there
+                made[..., np.array(others)[:, None], rows] = there.swapaxes(-1, -2)
         return made
 
     def coefficients(
