@@ -70,8 +70,20 @@ class TrimmedMeanSynthesizer(CellSynthesizer):
     The test is passed where a window of the sorted records that is longer than the mean's by about
     log(1 / delta) / (test_share epsilon) is no wider than `proposal`: so `trim` n must be well
     above that number. The noise on the mean is then proposal / (1 - 2 trim) / n / ((1 - test_share)
-    epsilon) cells wide, which is soon less than the sample's own error: where a test can be passed,
-    the trimmed mean says more than a median that is released so (`ProposeTestReleaseSynthesizer`).
+    epsilon) cells wide, which is soon less than the sample's own error.
+
+    Of N(40.3, 9^2), the spread known to within a tenth, 95% intervals of the location had these
+    median lengths and coverages, beside a median's by `ProposeTestReleaseSynthesizer`; on 200 cells
+    from 0 to 100, with delta = 1e-6 and proposals of 64 cells and of 1:
+
+    =====  =======  =========================  ===================
+    n      epsilon  trimmed mean, 200 samples  median, 100 samples
+    =====  =======  =========================  ===================
+    400    1        2.1, 94%, 2% refused       all refused
+    400    3        1.9, 94%                   73% refused
+    2,000  1        0.85, 94%                  5.9, 94%
+    2,000  3        0.82, 94%
+    =====  =======  =========================  ===================
 
     Examples
     --------

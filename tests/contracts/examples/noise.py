@@ -63,8 +63,8 @@ QUANTILES = [
 TESTED = [
     bdp.mechanisms.ProposeTestReleaseMechanism(range(5), 1, 3, 1.5, 2.0, 2),
     bdp.mechanisms.ProposeTestReleaseMechanism((0, 1, 2.5, 4, 9), 2, 4, 1.0, 0.5, 1, (0.3, 0.7)),
-    bdp.mechanisms.TrimmedMeanMechanism(range(5), 1, 3, 1.5, 2.0, 2, 0.334),
-    bdp.mechanisms.TrimmedMeanMechanism(range(0, 15, 3), 2, 4, 1.0, 0.5, 1),
+    bdp.mechanisms.TrimmedMeanMechanism(range(5), 1, 3, 1.5, 2.0, 2),
+    bdp.mechanisms.TrimmedMeanMechanism(range(0, 15, 3), 2, 4, 1.0, 0.5, 1, 0.25),
 ]
 
 
