@@ -46,6 +46,7 @@ from .synthesis.sequential_modips import SequentialModipsSynthesizer as Sequenti
 from .synthesis.subsample_aggregate import (
     SubsampleAggregateSynthesizer as SubsampleAggregateSynthesizer,
 )
+from .synthesis.trimmed_mean import TrimmedMeanSynthesizer as TrimmedMeanSynthesizer
 from .synthesis.truncated_statistics import (
     TruncatedStatisticsSynthesizer as TruncatedStatisticsSynthesizer,
 )

@@ -9,7 +9,8 @@ scale given x would crawl, while given w they move all of x at once. A sweep has
 * steps of location given w, and of the scale with one of the sample's quantiles kept, or a draw of
   it from the prior. Lengths of steps are drawn from decades, so that none need be tuned.
 * some records' w drawn anew from N(0, 1), any number from one to all; none, one or two of the
-  sample's quantiles are kept, by moving location and scale, so that outputs stay as likely;
+  sample's quantiles are kept, by moving location and scale, so that outputs stay as likely. Where
+  outputs tell of a mean between two quantiles, that mean of w stands for a quantile;
 * location or scale given x, where the law cancels: this mixes where epsilon is large;
 * where n has a prior, some records more or fewer, or a draw of n; those that come, from N(0, 1).
 
@@ -53,15 +54,16 @@ class QuantilePosterior:
     prior : tuple of four floats
     sizes : sequence of pairs
         Possible numbers of records, at least 1, in increasing order, and their probabilities.
-    probabilities : sequence of float
-        Probabilities of the sample's quantiles that steps keep: those which the outputs tell of.
+    windows : sequence of pairs of float
+        Probabilities of pairs of the sample's quantiles. Steps keep the mean between two: those
+        which the outputs tell of.
     """
 
     law: Callable[[NDArray[np.int64]], Floats]
     cuts: Floats
     prior: Prior
     sizes: Sequence[tuple[int, float]]
-    probabilities: Sequence[float] = (0.5,)
+    windows: Sequence[tuple[float, float]] = ((0.5, 0.5),)
 
     def log_prior(self, location: Floats, log_scale: Floats) -> Floats:
         """Log prior density of location and log scale, up to a constant."""
@@ -148,7 +150,8 @@ class _Chains:
     def stretch(self) -> None:
         """Step of the scale, or a draw from its prior, that keeps one of the sample's quantiles."""
         _, _, c, d = self.target.prior
-        z = self.anchors(self.w, self.rng.choice(self.target.probabilities))
+        windows = self.target.windows
+        z = self.anchors(self.w, windows[self.rng.choice(len(windows))])
         n = np.array([each.size for each in self.w])
         a, b = self.rng.standard_normal((2, z.size))
         near = self.log_scale + a * self.length(2 * d, d / (d * np.sqrt(n) + 1))
@@ -159,9 +162,13 @@ class _Chains:
         moved = self.location - z * (np.exp(log_scale) - np.exp(self.log_scale))
         self.move(moved, log_scale, np.where(far, now - before, 0.0))
 
-    def anchors(self, w: Sequence[Floats], q: float) -> Floats:
-        """The sample's quantile in each chain, among its w."""
-        return np.array([each[int(q * each.size)] for each in w])
+    def anchors(self, w: Sequence[Floats], window: tuple[float, float]) -> Floats:
+        """The sample's quantile in each chain, among its w, or mean between two."""
+        low, high = window
+        if low == high:
+            return np.array([each[int(low * each.size)] for each in w])
+        cuts = [int(low * each.size) for each in w]
+        return np.array([each[g : each.size - g].mean() for g, each in zip(cuts, w, strict=True)])
 
     def replace(self, w: Sequence[Floats], place: Any, gain: Any = 0.0) -> None:
         """Step to other w, drawn given the old ones, with none, one or two sample quantiles kept.
@@ -169,8 +176,9 @@ class _Chains:
         Location, or location and scale, move so that they are. Given both w, that is a shift of
         location and log scale, so that the ratio is that of the law and their prior.
         """
-        probabilities = self.target.probabilities
-        kept = self.rng.permutation(probabilities)[: self.rng.integers(3)]
+        windows = self.target.windows
+        order = self.rng.permutation(len(windows))[: self.rng.integers(3)]
+        kept = [windows[place] for place in order]
         location, log_scale = self.location, self.log_scale
         if len(kept) == 2:
             old, new = (self.anchors(v, kept[0]) - self.anchors(v, kept[1]) for v in (self.w, w))
@@ -317,7 +325,6 @@ def sample_naive(
         return location, log_scale, target.log_prior(location, log_scale)
     between = n * np.diff(probabilities, prepend=0, append=1)
     pivot = values[np.abs(probabilities - 0.5).argmin()]
-    _, _, c, d = target.prior
 
     def log_posterior(t: Floats, h: Floats) -> Floats:
         """At location = pivot + scale t, and log scale h."""
@@ -331,6 +338,21 @@ def sample_naive(
         prior = target.log_prior(pivot + np.exp(h) * t, h) + h
         return np.asarray(prior + density + np.log(chance) @ between)
 
+    t, h, lp = drawn_on_grid(log_posterior, target.prior, shape, rng)
+    return pivot + np.exp(h) * t, h, lp
+
+
+def drawn_on_grid(
+    log_posterior: Callable[[Floats, Floats], Floats], prior: Prior, shape: Any, rng: Rng
+) -> tuple[Floats, Floats, Floats]:
+    """Draw t and log scale from a density of both, up to a constant, on a grid that zooms in on it.
+
+    Returns
+    -------
+    tuple of ndarray of the given shape
+        t, within -8 to 8; log scale, within six of its prior's standard deviations; log density.
+    """
+    _, _, c, d = prior
     box = np.array([[-8.0, 8.0], [math.log(c) - 6 * d, math.log(c) + 6 * d]])
     for _ in range(_ZOOMS):
         axes = [np.linspace(low, high, _GRID) for low, high in box]
@@ -346,4 +368,4 @@ def sample_naive(
         grid.ravel()[cell] + (axis[1] - axis[0]) * u
         for grid, axis, u in zip((t, h), axes, jitter, strict=True)
     )
-    return pivot + np.exp(h) * t, h, log.ravel()[cell]
+    return t, h, log.ravel()[cell]

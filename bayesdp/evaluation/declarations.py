@@ -40,6 +40,7 @@ SYNTHESIZERS = Registry(
         "sequential_modips": "sequential_modips:SequentialModipsSynthesizer",
         "subsample_aggregate": "subsample_aggregate:SubsampleAggregateSynthesizer",
         "table": "noisy_table:TableSynthesizer",
+        "trimmed_mean": "trimmed_mean:TrimmedMeanSynthesizer",
         "truncated_statistics": "truncated_statistics:TruncatedStatisticsSynthesizer",
         "weighted_counts": "weighted_counts:WeightedCountsSynthesizer",
     },

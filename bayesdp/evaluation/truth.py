@@ -12,7 +12,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
+from bayesdp.core.order_views import OrderStatisticsView
+from bayesdp.core.views import view_of
 from bayesdp.inference.counts.binomial import BinomialModel
 from bayesdp.inference.counts.clusters import read_clusters
 from bayesdp.inference.counts.hierarchical_binomial import HierarchicalBinomialModel
@@ -181,6 +184,8 @@ def _quantiles(model: QuantileModel, data: Any, by: Any, release: Any, posterior
     if any(n not in (None, len(each)) for n, each in zip(sizes, groups, strict=True)):
         return {}  # the quantiles are of estimates on blocks of the records
     found = {"quantile": _by_group([np.quantile(each, model.quantiles) for each in groups])}
+    if "trimmed_mean" in posterior:
+        found["trimmed_mean"] = _by_group(_trimmed_means(groups, release))
     if model.population == "lognormal":
         if any(np.any(each <= 0) for each in groups):
             return found
@@ -189,6 +194,13 @@ def _quantiles(model: QuantileModel, data: Any, by: Any, release: Any, posterior
         "location": _by_group([np.mean(each) for each in groups]),
         "scale": _by_group([np.std(each, ddof=1) for each in groups]),
     }
+
+
+def _trimmed_means(groups: Any, release: Any) -> list[Any]:
+    """Means of the records that the release's windows leave, of each group."""
+    views = [view_of(part.mechanism, OrderStatisticsView) for part in release.parts]
+    shares = [view.windows[0][0] for view in views if view is not None]
+    return [stats.trim_mean(each, share) for each, share in zip(groups, shares, strict=True)]
 
 
 @truth.register

@@ -49,3 +49,4 @@ from .selection.propose_test_release import (
     ProposeTestReleaseMechanism as ProposeTestReleaseMechanism,
 )
 from .selection.quantiles import QuantileMechanism as QuantileMechanism
+from .selection.trimmed_mean import TrimmedMeanMechanism as TrimmedMeanMechanism

@@ -18,6 +18,7 @@ _ROWS = {
     "permute_and_flip": "selection.permute_and_flip:PermuteAndFlipMechanism",
     "quantiles": "selection.quantiles:QuantileMechanism",
     "propose_test_release": "selection.propose_test_release:ProposeTestReleaseMechanism",
+    "trimmed_mean": "selection.trimmed_mean:TrimmedMeanMechanism",
     "randomized_response": "counts.randomized_response:RandomizedResponseMechanism",
     "conjugate": "conjugate.release:ConjugateMechanism",
     "dirichlet_multinomial": "counts.dirichlet_multinomial:DirichletMultinomialMechanism",

@@ -17,6 +17,15 @@ from bayesdp.synthesis.parameters import by_value
 from bayesdp.synthesis.quantiles import CellSynthesizer
 
 
+def check_some_delta(delta: float, statistic: str) -> None:
+    """Raise InvalidInput unless delta is positive, which a test that noise may pass needs."""
+    if delta == 0:
+        raise InvalidInput(
+            f"delta is 0; {statistic} that a record moves further than proposed may pass the test, "
+            "and no pure epsilon allows that: take a positive delta, such as 1e-6"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class ProposeTestReleaseSynthesizer(CellSynthesizer):
     """Release a bounded column's median, or other quantiles, with noise that a private test allows.
@@ -91,11 +100,7 @@ class ProposeTestReleaseSynthesizer(CellSynthesizer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.delta == 0:
-            raise InvalidInput(
-                "delta is 0; a quantile that a record moves further than proposed may pass the "
-                "test, and no pure epsilon allows that: take a positive delta, such as 1e-6"
-            )
+        check_some_delta(self.delta, "a quantile")
         # Whose own checks raise.
         edges, probabilities = self.axis.edges or (), tuple(self.probabilities)
         ProposeTestReleaseMechanism(edges, self.proposal, 1, 1.0, 1.0, 1, probabilities)

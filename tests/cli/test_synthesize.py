@@ -156,6 +156,13 @@ CASES: dict[str, tuple[str, Callable[[], bdp.Release]]] = {
             PEOPLE["age"]
         ),
     ),
+    "trimmed_mean": (
+        f"{TABLE} --column age --bounds 18,90 --proposal 18 --trim 0.2 --bins 24 --epsilon 9 "
+        "--delta 0.2",
+        lambda: S.TrimmedMeanSynthesizer(9.0, (18, 90), 18, 0.2, 24, delta=0.2).release(
+            PEOPLE["age"]
+        ),
+    ),
     "quantile": (
         f"{TABLE} --column age --bounds 18,90 --bins 24 --epsilon 2",
         lambda: S.QuantileSynthesizer(2.0, (18, 90), 24).release(PEOPLE["age"]),

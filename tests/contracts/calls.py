@@ -186,6 +186,7 @@ def _mechanisms(call: Any) -> None:
         3,
         (0.25, 0.5),
     )
+    call(bdp.mechanisms.TrimmedMeanMechanism, (0.0, 1.0, 2.0, 3.0), 1, 9, 1.0, 0.5, 3, 0.2)
     call(bdp.mechanisms.QuantileMechanism, 2.0, (0.0, 1.0, 3.0), (0.25, 0.5), "replace_one", 9)
     call(bdp.mechanisms.PerturbedHistogramMechanism.calibrate, epsilon=2.0, cells=3, copies=3)
     call(
@@ -296,6 +297,7 @@ def _synthesizers(call: Any) -> None:
     call(
         bdp.synthesizers.ProposeTestReleaseSynthesizer, 9.0, (0, 9), 1, 3, (0.25, 0.5), 0.1, 0.6, 3
     )
+    call(bdp.synthesizers.TrimmedMeanSynthesizer, 9.0, (0, 9), 1, 0.2, 3, 0.1, 0.6, 3)
     call(bdp.synthesizers.QuantileSynthesizer, 2.0, (0, 9), 3, (0.25, 0.5), 3)
     call(bdp.synthesizers.SubsampleAggregateSynthesizer, "mean", (0, 9), 2.0, 3, 5, (0.5,), 3)
     call(made.release, ONES)

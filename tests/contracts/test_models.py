@@ -201,6 +201,11 @@ def proposed_quantiles() -> bdp.Release:
     return bdp.Release.of(made, [(2, -1)])
 
 
+def trimmed_mean() -> bdp.Release:
+    made = bdp.mechanisms.TrimmedMeanMechanism(range(11), 6, 30, 1.0, 1.0, 3, 0.2)
+    return bdp.Release.of(made, [95, -1])
+
+
 def weighted_counts() -> bdp.Release:
     made = bdp.mechanisms.WeightedCountsMechanism(
         (Axis("work", categories=("yes", "no")),), 40.0, 0.5, n=200
@@ -328,6 +333,16 @@ CASES = {
         bdp.models.QuantileModel("lognormal", (1.0, 1.0, 0.5, 0.5), range(20, 40)),
         chosen_quantiles,
         ("quantile", "location", "scale", "n"),
+        (),
+        "metropolis",
+        "all counts at once",
+        {"quantile": ("probability",)},
+        no_evidence="summed over all samples",
+    ),
+    "trimmed mean": Case(
+        bdp.models.QuantileModel("normal", (5.0, 2.0, 2.0, 0.5)),
+        trimmed_mean,
+        ("trimmed_mean", "quantile", "location", "scale"),
         (),
         "metropolis",
         "all counts at once",

@@ -97,6 +97,13 @@ def proposed(**options: Any) -> Callable[[Records], Any]:
     return lambda d: made.release([*d])
 
 
+def trimmed(**options: Any) -> Callable[[Records], Any]:
+    made = bdp.synthesizers.TrimmedMeanSynthesizer(
+        2.0, (0, 4), 1, 0.25, bins=4, delta=0.3, **options
+    )
+    return lambda d: made.release([*d])
+
+
 def modips(family: Any, **options: Any) -> Callable[[Records], Any]:
     made = bdp.ModipsSynthesizer(family, epsilon=1.0, copies=2, **{"size": 2, **options})
     return lambda d: made.release([*d])
@@ -141,6 +148,7 @@ CASES: dict[str, tuple[Callable[[Records], Any], Records, int, str]] = {
     "quantiles": (quantiles(), (-1, 0.5, 1, 2, 9.5), 3, A),
     "quantiles, n public": (quantiles(neighbours=R, copies=2), (0, 1.5, 3), 4, R),
     "quantiles, tested": (proposed(), (-1, 1.5, 2, 9), 4, R),
+    "trimmed mean": (trimmed(), (-1, 1.5, 2, 9), 4, R),
     "modips, n public": (modips(F.Bernoulli()), BITS, 5, R),
     "modips": (modips(F.Bernoulli(), **HIDDEN), BITS, 3, A),
     "modips, truncated": (modips(F.Bernoulli(), bounding="truncated"), BITS, 5, R),

@@ -125,6 +125,10 @@ CASES: dict[str, tuple[Callable[[], Any], tuple[Any, ...], dict[str, Any]]] = {
         lambda: S.ProposeTestReleaseSynthesizer(9.0, (0, 1), 1, 5, delta=0.2),
         (PEOPLE["x"],), {"by": GROUPS},
     ),
+    "TrimmedMeanSynthesizer": (
+        lambda: S.TrimmedMeanSynthesizer(9.0, (0, 1), 3, 0.2, 5, delta=0.2),
+        (PEOPLE["x"],), {"by": GROUPS},
+    ),
     "QuantileSynthesizer": (
         lambda: S.QuantileSynthesizer(2.0, (0, 1), 5, groups=[*sorted(set(GROUPS))]),
         (PEOPLE["x"],), {"by": GROUPS},

@@ -72,6 +72,37 @@ def test_what_is_refused_tells_as_much_as_it_does(n, fields, replicates, draws):
         check(each[~refused])
 
 
+@pytest.mark.parametrize(
+    ("n", "fields", "replicates", "draws"),
+    [
+        (60, {"epsilon": 3.0, "delta": 0.03, "trim": 0.25, "proposal": 20}, 40, 40),
+        *[
+            pytest.param(*each, 200, 150, marks=pytest.mark.calibrate)
+            for each in [
+                (60, {"epsilon": 3.0, "delta": 0.03, "trim": 0.25, "proposal": 20}),
+                (400, {"epsilon": 0.8, "delta": 1e-4}),
+                (400, {"epsilon": 3.0}),
+                (400, {"epsilon": 8.0, "bins": 800, "proposal": 320, "trim": 0.2}),
+            ]
+        ],
+    ],
+)
+def test_trimmed_means(n, fields, replicates, draws):
+    """Given the outputs, too: among replicates where all is refused, and the rest.
+
+    A law without the test, or with a threshold twice as high, has p-values of the scale below 1e-6.
+    """
+    fields = {"bounds": (0, 80), "bins": 80, "proposal": 32, **fields}
+    made, model = bdp.synthesizers.TrimmedMeanSynthesizer(**fields), Model(prior=PRIOR)
+    places, outputs = calibrated(made, model, range(n, n + 1), replicates, draws)
+    refused = outputs == -1
+    assert 0.05 < np.mean(refused) < 0.95
+    for each in places.values():
+        check(each)
+        check(each[refused])
+        check(each[~refused])
+
+
 def calibrated(made, model, n, replicates, draws):
     """The truth's places among the draws, of each parameter, and the outputs."""
     rng, (m, s, c, d) = np.random.default_rng(1), PRIOR

@@ -1,9 +1,9 @@
-r"""A population's quantiles, from cells that were released privately by the ranks of its records.
+r"""A population's quantiles, from order statistics of its records that were released privately.
 
     location ~ N(m, s^2),  log scale ~ N(log c, d^2),  x_i ~ N(location, scale^2), or log x_i does,
 
-and a cell of the grid is released for each quantile, or refused, given the numbers of records by
-cell.
+and for each quantile, or a mean between two, a position on a grid is released, or refused, given
+the numbers of records by cell.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from bayesdp.checks import (
     is_number,
     keep,
 )
-from bayesdp.core.quantile_views import REFUSED, QuantilesView
+from bayesdp.core.order_views import OrderStatisticsView
 from bayesdp.core.views import View
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.latent_quantiles import QuantilePosterior, sample_naive, sample_quantiles
+from bayesdp.engines.trimmed_means import population_mean, sample_naive_mean
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Run
 from bayesdp.inference.predictive_statistics import Rng, Statistic, Theta, known_size
@@ -47,9 +48,21 @@ POPULATIONS = ("normal", "lognormal")
 class Known(NamedTuple):
     """Reading of one group's release: its view, its outputs, and the posterior that they make."""
 
-    view: QuantilesView
+    view: OrderStatisticsView
     outputs: NDArray[np.int64]
     target: QuantilePosterior
+
+    @property
+    def released(self) -> Floats:
+        """Released values, averaged over copies that weren't refused, (m,); NaN where all were."""
+        values = np.ma.masked_invalid(self.view.values(self.outputs))
+        return np.asarray(values.mean(axis=0).filled(np.nan))
+
+    @property
+    def mean_between(self) -> tuple[float, float] | None:
+        """Probabilities of the quantiles that a trimmed mean is between; None of quantiles."""
+        first = self.view.windows[0]
+        return None if first[0] == first[1] else first
 
 
 @dataclass(frozen=True)
@@ -80,15 +93,18 @@ class QuantileModel(Model):
     -----
     The posterior variables are "quantile", in the records' unit, with the dimension "probability";
     "location" and "scale", of the records or their logarithms; and "n" where it has a prior. The
-    model reads one release of `bayesdp.mechanisms.QuantileMechanism` or
-    `bayesdp.mechanisms.ProposeTestReleaseMechanism`, each group by itself, and learns from what the
-    latter refuses, too. Its one engine, "metropolis", runs chains over the parameters and the
-    confidential records; the posterior is exact but for their length.
+    model reads one release of `bayesdp.mechanisms.QuantileMechanism`,
+    `bayesdp.mechanisms.ProposeTestReleaseMechanism` or `bayesdp.mechanisms.TrimmedMeanMechanism`,
+    each group by itself, and learns from what the latter two refuse, too. Of a trimmed mean there
+    is also "trimmed_mean", the population's; it is the location where that is normal. The one
+    engine, "metropolis", runs chains over the parameters and the confidential records; the
+    posterior is exact but for their length.
 
     A single quantile says where the population is, and next to nothing of its scale, which the
     prior then supplies, and with it how far a sample's quantile is from the population's. So
-    release several. The naive posterior takes the middles of the released cells for the sample's
-    quantiles, and is the prior where all were refused.
+    release several. So it is with a trimmed mean, of which there is but one: give the model a prior
+    of the scale. The naive posterior takes the middles of the released cells for the sample's
+    quantiles, or a released trimmed mean for the sample's, and is the prior where all were refused.
 
     In 100 samples each of N(40.3, 9^2), with quartiles released on 100 cells from 0 to 100 under
     add/remove-one and n known, 95% intervals of the population's median covered it, and were long:
@@ -124,14 +140,14 @@ class QuantileModel(Model):
     quantiles: tuple[float, ...] = (0.25, 0.5, 0.75)
 
     family: ClassVar[str] = "quantile"
-    views: ClassVar[tuple[type[View], ...]] = (QuantilesView,)
+    views: ClassVar[tuple[type[View], ...]] = (OrderStatisticsView,)
     engines: ClassVar[tuple[str, ...]] = ("metropolis",)
     reason: ClassVar[str] = (
         "a choice depends on all counts at once, so that records are drawn with the parameters"
     )
     usual: ClassVar[tuple[int, int]] = (1000, 200)
-    naive_reason: ClassVar[str] = "naive: takes the released cells for the sample's quantiles"
-    derived: ClassVar[frozenset[str]] = frozenset({"quantile"})
+    naive_reason: ClassVar[str] = "naive: takes what is released for the sample's own"
+    derived: ClassVar[frozenset[str]] = frozenset({"quantile", "trimmed_mean"})
     no_evidence: ClassVar[str] = (
         "the law of the chosen cells is summed over all samples by chains, which have no constant"
     )
@@ -182,22 +198,21 @@ class QuantileModel(Model):
                 for known, seed in zip(run.read, seeds, strict=True)
             ]
         kept = {name: np.stack([one[name] for one in each], axis=2) for name in each[0]}
-        posterior = self._named(kept["location"], kept["log_scale"])
+        posterior = self._named(run, kept["location"], kept["log_scale"])
         if any(len(known.target.sizes) > 1 for known in run.read):
             posterior["n"] = kept["n"]
         statistics = {"lp": kept["lp"].sum(2), "acceptance_rate": kept["acceptance_rate"].mean(2)}
         return Draws(self._shaped(run, posterior), statistics, "metropolis", _versions())
 
     def naive(self, run: Run) -> Draws:
-        """Draw the parameters as if the sample had the released quantiles."""
+        """Draw the parameters as if the sample had the released quantiles, or trimmed mean."""
         seeds = np.random.SeedSequence(run.seed).spawn(len(run.read))
         shape = (run.chains, run.draws)
         each = [
-            sample_naive(*self._believed(known), known.target, shape, seed)
-            for known, seed in zip(run.read, seeds, strict=True)
+            self._naive(known, shape, seed) for known, seed in zip(run.read, seeds, strict=True)
         ]
         location, log_scale, lp = (np.stack(values, axis=2) for values in zip(*each, strict=True))
-        posterior = self._named(location, log_scale)
+        posterior = self._named(run, location, log_scale)
         if any(len(known.target.sizes) > 1 for known in run.read):
             posterior["n"] = np.broadcast_to(
                 [round(_mean_size(known.target)) for known in run.read], location.shape
@@ -225,7 +240,7 @@ class QuantileModel(Model):
         """Draw the parameters from their prior, of each group by itself."""
         each = [known.target.from_prior(run.draws, rng) for known in run.read]
         location, log_scale = (np.stack(values, axis=1) for values in zip(*each, strict=True))
-        made = self._named(location, log_scale)
+        made = self._named(run, location, log_scale)
         if any(len(known.target.sizes) > 1 for known in run.read):
             drawn = [_sizes_drawn(known.target, run.draws, rng) for known in run.read]
             made["n"] = np.stack(drawn, axis=1)
@@ -236,7 +251,8 @@ class QuantileModel(Model):
         return partial(_counts, self._known(part), part, self._possible)
 
     def _known(self, part: Part) -> Known:
-        view = read_view(part.mechanism, QuantilesView, "release quantiles", "QuantileModel")
+        kind, lacks = OrderStatisticsView, "release quantiles, or a trimmed mean"
+        view = read_view(part.mechanism, kind, lacks, "QuantileModel")
         check_said_once(self.n, view.n)
         sizes = self._possible if view.n is None else [(view.n, 1.0)]
         if sizes is None:
@@ -248,9 +264,8 @@ class QuantileModel(Model):
         prior = _default_prior(self.population, edges) if self.prior is None else self.prior
         outputs = np.array(part.outputs)
         law = partial(_log_law, view, outputs)
-        return Known(
-            view, outputs, QuantilePosterior(law, edges[1:-1], prior, sizes, view.probabilities)
-        )
+        target = QuantilePosterior(law, edges[1:-1], prior, sizes, view.windows)
+        return Known(view, outputs, target)
 
     def _scaled(self, values: Floats) -> Floats:
         """Values on the scale where records are normal; minus infinity where there is none."""
@@ -262,28 +277,43 @@ class QuantileModel(Model):
     def _believed(self, known: Known) -> tuple[Floats, Floats, float]:
         """The released quantiles as if they were the sample's, in order, and the number of records.
 
-        They are the middles of the cells, averaged over copies that weren't refused; where several
-        quantiles have the same, so are their probabilities. None where all were refused.
+        They are averaged over copies that weren't refused; where several quantiles have the same,
+        so are their probabilities. None where all were refused.
         """
-        edges, told = np.array(known.view.edges), np.any(known.outputs != REFUSED, axis=0)
-        cells = np.ma.masked_equal(known.outputs[:, told], REFUSED)
-        middles = np.ma.array(((edges[:-1] + edges[1:]) / 2)[cells.filled(0)], mask=cells.mask)
-        found = np.asarray(middles.mean(axis=0))
+        found = known.released
+        told = np.isfinite(found)
+        found = found[told]
         least = np.finfo(float).tiny if self.population == "lognormal" else -math.inf
         values, place = np.unique(self._scaled(np.maximum(found, least)), return_inverse=True)
         # In order: a released quartile may be above the median.
-        in_order = np.sort(np.array(known.view.probabilities)[told])
+        in_order = np.sort(np.array([q for q, _ in known.view.windows])[told])
         probabilities = in_order[np.argsort(np.argsort(found))]
         times = np.bincount(place)
         return values, np.bincount(place, probabilities) / times, _mean_size(known.target)
 
-    def _named(self, location: Floats, log_scale: Floats) -> dict[str, Any]:
-        """Name draws of location and log scale as the model does."""
+    def _naive(self, known: Known, shape: Any, seed: Any) -> tuple[Floats, Floats, Floats]:
+        """Draw location, log scale and lp as if what was released were the sample's own."""
+        window = known.mean_between
+        if window is None:
+            return sample_naive(*self._believed(known), known.target, shape, seed)
+        (value,), n, lognormal = known.released, _mean_size(known.target), self._lognormal
+        return sample_naive_mean(value, window, n, known.target, shape, seed, lognormal=lognormal)
+
+    @property
+    def _lognormal(self) -> bool:
+        return self.population == "lognormal"
+
+    def _named(self, run: Run, location: Floats, log_scale: Floats) -> dict[str, Any]:
+        """Name draws of location and log scale as the model does, and derive the others."""
         scale = np.exp(log_scale)
         quantile = location[..., None] + scale[..., None] * special.ndtri(self.quantiles)
         with np.errstate(over="ignore"):
-            shown = quantile if self.population == "normal" else np.exp(quantile)
-        return {"quantile": shown, "location": location, "scale": scale}
+            shown = np.exp(quantile) if self._lognormal else quantile
+        named = {"quantile": shown, "location": location, "scale": scale}
+        if (window := run.read[0].mean_between) is not None:
+            mean = population_mean(location, scale, window, lognormal=self._lognormal)
+            named = {"trimmed_mean": mean, **named}
+        return named
 
     def _shaped(self, run: Run, named: Mapping[str, Any], axis: int = 2) -> dict[str, Any]:
         """Leave the axis of groups out where there are none."""
@@ -292,7 +322,7 @@ class QuantileModel(Model):
         return {name: values.squeeze(axis) for name, values in named.items()}
 
 
-def _log_law(view: QuantilesView, outputs: Any, counts: NDArray[np.int64]) -> Floats:
+def _log_law(view: OrderStatisticsView, outputs: Any, counts: NDArray[np.int64]) -> Floats:
     """Log Pr[all outputs | counts] of each chain."""
     return np.asarray(sum(view.logp(output, counts) for output in outputs))
 

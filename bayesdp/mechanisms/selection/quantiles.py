@@ -51,9 +51,9 @@ from bayesdp.checks import (
     check_quantile_levels,
 )
 from bayesdp.core.axis import check_edges
+from bayesdp.core.order_views import OrderStatisticsView
 from bayesdp.core.outputs import WholeNumbers, structured
 from bayesdp.core.outputs.several import Several
-from bayesdp.core.quantile_views import QuantilesView
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.selection.candidates import Pair, Selection
@@ -77,12 +77,20 @@ _FAR = 40  # multiple of b records behind which a cell is hardly ever chosen
 
 
 class CellMechanism(Mechanism):
-    """Base of mechanisms that release, for each of some quantiles, a cell, given counts by cell."""
+    """Base of mechanisms that release order statistics, or their means, given counts by cell."""
 
     __slots__ = ()
     if TYPE_CHECKING:
         edges: tuple[float, ...]
-        probabilities: tuple[float, ...]
+
+    @property
+    def windows(self) -> tuple[tuple[float, float], ...]:
+        """Probabilities of the quantiles that each statistic is the mean between."""
+        raise NotImplementedError
+
+    def values(self, outputs: Any) -> NDArray[np.float64]:
+        """The statistics that outputs say, in the records' unit, shape (..., m); NaN if refused."""
+        raise NotImplementedError
 
     def _law(self) -> Callable[[Any, Integers], NDArray[np.float64]]:
         """The log law, a function of outputs and counts."""
@@ -115,24 +123,44 @@ class CellMechanism(Mechanism):
 
         Parameters
         ----------
-        output : array_like of int, shape (..., m)
-            Positions of cells, or `REFUSED` where a mechanism may refuse.
+        output : array_like of int
+            Of the shape that the class describes; `REFUSED` where a mechanism may refuse.
         statistic : array_like of int, shape (..., k)
             Counts of records; all axes but the last broadcast with the output's.
         """
         return self._law()(output, self.check_statistics(statistic))
 
     @property
-    def views(self) -> tuple[QuantilesView, ...]:
-        """View of cells that are released, or refused, given counts of records."""
-        return (QuantilesView(self.edges, self.probabilities, self.n, self._law()),)
+    def views(self) -> tuple[OrderStatisticsView, ...]:
+        """View of statistics that are released, or refused, given counts of records."""
+        law = self._law()
+        return (OrderStatisticsView(self.edges, self.windows, self.n, law, self.values),)
+
+
+class QuantileCells(CellMechanism):
+    """Base of mechanisms that release, for each of some quantiles, the position of a cell."""
+
+    __slots__ = ()
+    if TYPE_CHECKING:
+        probabilities: tuple[float, ...]
+
+    @property
+    def windows(self) -> tuple[tuple[float, float], ...]:
+        """Probability of each quantile, twice."""
+        return tuple((q, q) for q in self.probabilities)
+
+    def values(self, outputs: Any) -> NDArray[np.float64]:
+        """Middles of the cells, shape (..., m); NaN where there is none."""
+        place, edges = np.asarray(outputs), np.array(self.edges)
+        middles = (edges[:-1] + edges[1:]) / 2
+        return np.where(place < 0, np.nan, middles[np.maximum(place, 0)])
 
     def _by_edges(self, output: Any) -> NDArray[Any]:
         return shown_by_edges(self.edges, self.probabilities, self.check_output(output))
 
 
 @dataclass(frozen=True, slots=True)
-class QuantileMechanism(CellMechanism):
+class QuantileMechanism(QuantileCells):
     """Choose, for each of some quantiles, the cell of a public grid where it lies.
 
     The statistic is the number of records in each of the k cells, shape (..., k); an output has a

@@ -63,6 +63,8 @@ QUANTILES = [
 TESTED = [
     bdp.mechanisms.ProposeTestReleaseMechanism(range(5), 1, 3, 1.5, 2.0, 2),
     bdp.mechanisms.ProposeTestReleaseMechanism((0, 1, 2.5, 4, 9), 2, 4, 1.0, 0.5, 1, (0.3, 0.7)),
+    bdp.mechanisms.TrimmedMeanMechanism(range(5), 1, 3, 1.5, 2.0, 2),
+    bdp.mechanisms.TrimmedMeanMechanism(range(0, 15, 3), 2, 4, 1.0, 0.5, 1, 0.25),
 ]
 
 
@@ -258,7 +260,7 @@ EXAMPLES: list[Example] = [
     ),
     *(
         Example(m, neighbouring_counts(m), m.outputs(), delta, loose=delta > 0)
-        for m, delta in zip(TESTED, (0.0, 0.4), strict=True)
+        for m, delta in zip(TESTED, (0.0, 0.4, 0.02, 0.3), strict=True)
     ),
     *(Example(m, every_replacement(m), m.outputs(), delta) for m, delta in RESPONSES),
 ]

@@ -111,6 +111,11 @@ def propose_test_release(r: Records) -> None:
     bdp.synthesizers.ProposeTestReleaseSynthesizer(9.0, (300, 900), 1, delta=0.2).release(r.real)
 
 
+def trimmed_mean(r: Records) -> None:
+    made = bdp.synthesizers.TrimmedMeanSynthesizer(9.0, (300, 900), 90, delta=0.2)
+    made.release(r.real)
+
+
 def quantile(r: Records) -> None:
     bdp.synthesizers.QuantileSynthesizer(2.0, (300, 900)).release(r.real)
 
@@ -369,6 +374,7 @@ CASES: dict[str, Callable[[Records], None]] = {
     "SequentialDirichletMultinomialSynthesizer": sequential_dirichlet_multinomial,
     "SequentialModipsSynthesizer": sequential_modips,
     "SubsampleAggregateSynthesizer": subsample_aggregate,
+    "TrimmedMeanSynthesizer": trimmed_mean,
     "TruncatedStatisticsSynthesizer": of_graph(
         lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer(
             "edges + isolates", epsilon=1.0, max_degree=8

@@ -10,6 +10,7 @@ from scipy import special, stats
 
 import bayesdp as bdp
 from bayesdp.engines.latent_quantiles import QuantilePosterior, sample_naive, sample_quantiles
+from bayesdp.engines.trimmed_means import sample_naive_mean
 
 MANY = 5.0  # standard errors, of a false alarm of 6e-7
 PRIOR = (1.2, 1.0, 0.8, 0.6)
@@ -33,11 +34,12 @@ def enumerated(release: bdp.Release, sizes: dict[int, float]) -> dict[str, float
     mu, h = (v.ravel() for v in np.meshgrid(
         m + s * np.linspace(-6, 6, 81), math.log(c) + d * np.linspace(-6, 6, 81)))  # fmt: skip
     prior = stats.norm.logpdf(mu, m, s) + stats.norm.logpdf(h, math.log(c), d)
-    below = special.ndtr((np.array([-np.inf, 1, 1.5, np.inf]) - mu[:, None]) * np.exp(-h)[:, None])
+    cuts = np.array([-np.inf, *release.mechanism.edges[1:-1], np.inf])
+    below = special.ndtr((cuts - mu[:, None]) * np.exp(-h)[:, None])
     log_p = np.log(np.maximum(np.diff(below), 1e-300))
     total, sums = 0.0, dict.fromkeys(FUNCTIONS, 0.0)
     for n, chance in sizes.items():
-        for counts in itertools.product(range(n + 1), repeat=3):
+        for counts in itertools.product(range(n + 1), repeat=release.mechanism.k):
             if sum(counts) != n:
                 continue
             law = sum(release.mechanism.logp(z, counts) for z in release.outputs)
@@ -79,6 +81,90 @@ def test_a_few_records_are_as_enumerated(fields, sizes):
     kept = sample_quantiles(target, draws=60, chains=40, warmup=20, seed=1)
     assert max(scores(kept, enumerated(release, sizes))) < MANY
     assert max(scores(kept, enumerated(chosen((2, 2), (1, 2), **fields), sizes))) > 2 * MANY
+
+
+def trimmed(*outputs: int, n: int = 4, k: int = 3, **fields) -> bdp.Release:
+    fields = {"proposal": 1, "threshold": 1, "trim": 0.25, "noise": 2.0, **fields}
+    proposal, threshold, noise = (fields.pop(each) for each in ("proposal", "threshold", "noise"))
+    made = bdp.mechanisms.TrimmedMeanMechanism(
+        range(k + 1), proposal, n, 1.5, noise, threshold, **fields
+    )
+    return bdp.Release.of(made, outputs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fields", "outputs", "others"),
+    [
+        ({}, (3, 4), (2, 4)),
+        ({"trim": 0.4}, (3, -1), (3, 3)),  # a refusal is not a mean
+        ({"k": 4, "n": 3, "proposal": 2, "trim": 0.334}, (3,), (1,)),
+        ({"n": 3, "trim": 0.1}, (-1, -1), (6, 6)),
+    ],
+)
+def test_a_trimmed_mean_of_a_few_records_is_as_enumerated(fields, outputs, others):
+    """And the check convicts where another was released."""
+    release = trimmed(*outputs, **fields)
+    sizes = {release.mechanism.n: 1.0}
+    target = Model(prior=PRIOR).read(release)[0].target
+    kept = sample_quantiles(target, draws=60, chains=40, warmup=20, seed=1)
+    assert max(scores(kept, enumerated(release, sizes))) < MANY
+    assert max(scores(kept, enumerated(trimmed(*others, **fields), sizes))) > 2 * MANY
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the chains of this fit")  # so few draws tell nothing
+@pytest.mark.parametrize("population", ["normal", "lognormal"])
+def test_a_trimmed_mean_of_the_population_is_told_where_one_is_released(population):
+    """And by groups, in copies, with refusals; new outputs are like those released."""
+    made = trimmed(-1, n=40, k=30, proposal=20, trim=0.2, threshold=4).mechanism
+    release = bdp.Release.of_groups({"a": (made, [200, -1]), "b": (made, [-1, -1])})
+    model = Model(population, prior=(2.0, 0.5, 0.4, 0.3))
+    idata = model.fit(release, draws=20, warmup=20, chains=2, seed=1)
+    found = {name: idata.posterior[name] for name in ("trimmed_mean", "location", "scale")}
+    assert all(each.dims == ("chain", "draw", "group") for each in found.values())
+    mean, location, scale = (each.to_numpy().ravel() for each in found.values())
+    z = special.ndtri(np.linspace(0.2, 0.8, 20_001))
+    for at in (0, 17):
+        records = location[at] + scale[at] * z
+        of_all = np.mean(np.exp(records) if population == "lognormal" else records)
+        assert mean[at] == pytest.approx(of_all, rel=1e-4)
+    checked = bdp.posterior_predictive(model, idata, release, draws=5, seed=1)
+    outputs = checked.posterior_predictive["outputs"].to_numpy()
+    assert np.all((outputs >= -1) & (outputs <= made.furthest))
+    before = bdp.prior_predictive(model, release, draws=5, seed=1)
+    assert before.prior["trimmed_mean"].dims == ("chain", "draw", "group")
+    naive = model.fit_naive(release, draws=4000, seed=1).posterior
+    drawn = naive["location"].to_numpy()[..., 1].ravel()  # all refused: the prior
+    assert stats.kstest(drawn, stats.norm(2.0, 0.5).cdf).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("lognormal", [False, True])
+@pytest.mark.parametrize("trim", [0.05, 0.25, 0.45])
+def test_a_sample_trimmed_mean_alone_has_its_density(trim, lognormal):
+    """The naive posterior, against a grid of its own with the variance by quadrature."""
+    target = QuantilePosterior(lambda counts: 0.0 * counts[:, 0], np.array([0.0]), PRIOR, [(30, 1)])
+    value, window = 2.7, (trim, 1 - trim)
+    mu, h, _ = sample_naive_mean(value, window, 30, target, (40_000,), 1, lognormal=lognormal)
+    m, s, c, d = PRIOR
+    grid = np.meshgrid(m + s * np.linspace(-6, 6, 601), math.log(c) + d * np.linspace(-6, 6, 201))
+    unit = np.exp(grid[0]) if lognormal else np.exp(grid[1])
+    means, sds = [], []
+    for scale in np.exp(grid[1][:, 0]):
+        p = (np.arange(4000) + 0.5) / 4000
+        q = np.exp(scale * special.ndtri(p)) if lognormal else special.ndtri(p)
+        inside = q[(p > trim) & (p < 1 - trim)]
+        means.append(inside.mean())
+        sds.append(np.clip(q, *inside[[0, -1]]).std() / (1 - 2 * trim) / math.sqrt(30))
+    mean, sd = np.array(means)[:, None] * unit, np.array(sds)[:, None] * unit
+    centre = mean if lognormal else grid[0]
+    log = stats.norm.logpdf(grid[0], m, s) + stats.norm.logpdf(grid[1], math.log(c), d)
+    weights = special.softmax(log + stats.norm.logpdf(value, centre, sd))
+    for drawn, axis in ((mu, grid[0]), (h, grid[1])):
+        expected = float((weights * axis).sum())
+        assert abs(drawn.mean() - expected) < MANY * drawn.std() / math.sqrt(drawn.size) + 3e-3
+        spread = math.sqrt(float((weights * (axis - expected) ** 2).sum()))
+        assert drawn.std() == pytest.approx(spread, rel=0.03)
 
 
 def test_a_sample_quantile_alone_has_its_density():
