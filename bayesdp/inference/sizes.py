@@ -15,8 +15,11 @@ from bayesdp.inference.readers import instead
 from bayesdp.inference.several import agreed_size
 from bayesdp.release import Part
 
+Sizes = list[tuple[int, float]]
+"""Possible numbers of records, and their probabilities."""
 
-def sizes_of_prior(n: Any) -> list[tuple[int, float]]:
+
+def sizes_of_prior(n: Any) -> Sizes:
     """Return the sizes with positive prior probability and these probabilities; a number has 1."""
     if is_number(n):
         return [(check_at_least_one("n", n), 1.0)]
@@ -50,6 +53,34 @@ def check_said_once(n: Any, public: int | None) -> None:
         )
 
 
+def sizes_of_records(said: Sizes | None, public: int | None, model: str) -> Sizes:
+    """Return what the number of records may be, as either the release or the model says.
+
+    Parameters
+    ----------
+    said : as returned by `sizes_of_prior`, or None
+        The model's prior on it.
+    public : int or None
+        The number in the release, where it is public.
+    model : str
+        Name of the model, for messages.
+
+    Raises
+    ------
+    InvalidInput
+        If both say it, or neither does.
+    """
+    check_said_once(said, public)
+    if public is not None:
+        return [(public, 1.0)]
+    if said is None:
+        raise InvalidInput(
+            "n isn't in this release; give the model the number of records, as "
+            f"{model}(n=1000), or a prior on it, as {model}(n=range(500, 1501))"
+        )
+    return said
+
+
 def check_counts(mechanism: Any, n: int) -> None:
     """Raise InvalidInput unless a mechanism randomises a count of ones among n records.
 
@@ -67,7 +98,7 @@ def check_counts(mechanism: Any, n: int) -> None:
         ) from error
 
 
-def sizes_of_counts(parts: Sequence[Part], n: Any) -> Sequence[tuple[int, float]]:
+def sizes_of_counts(parts: Sequence[Part], n: Sizes | None) -> Sizes:
     """Return what n may be, of releases of a count of ones.
 
     Parameters
@@ -83,15 +114,8 @@ def sizes_of_counts(parts: Sequence[Part], n: Any) -> Sequence[tuple[int, float]
         If a release isn't of such a count, or n is given by both or neither of release and model.
     """
     public = agreed_size(parts, None)
-    sizes: Any = n if public is None else [(public, 1.0)]
-    largest = 1 if sizes is None else max(size for size, _ in sizes)
+    known = n if public is None else [(public, 1.0)]
+    largest = 1 if known is None else max(size for size, _ in known)
     for part in parts:
         check_counts(part.mechanism, largest)
-    check_said_once(n, public)
-    if sizes is None:
-        raise InvalidInput(
-            "n isn't in this release; give the model the number of records, as "
-            "BinomialModel(n=1000), or a prior on it, as BinomialModel(n=range(500, 1501))"
-        )
-    possible: Sequence[tuple[int, float]] = sizes
-    return possible
+    return sizes_of_records(n, public, "BinomialModel")

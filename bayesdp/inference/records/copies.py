@@ -19,12 +19,11 @@ from bayesdp.checks import check_at_least_one, check_quantile_levels, is_number,
 from bayesdp.core.censored_views import BetaCopiesView
 from bayesdp.core.views import View, check_tractable
 from bayesdp.engines.draws import Draws
-from bayesdp.errors import InvalidInput
 from bayesdp.inference.base import Model, Run
 from bayesdp.inference.predictive_statistics import Rng, Statistic, Theta, known_size
 from bayesdp.inference.readers import read_view
 from bayesdp.inference.several import Releases, one_group, only_one
-from bayesdp.inference.sizes import check_said_once, sizes_of_prior
+from bayesdp.inference.sizes import sizes_of_prior, sizes_of_records
 from bayesdp.progress import bar
 from bayesdp.release import Part, Release
 
@@ -102,14 +101,7 @@ class CensoredCopiesModel(Model):
 
         part = one_group(only_one(release, "exchange")).parts[0]
         view = self._view_of(part)
-        check_said_once(self.n, view.n)
-        sizes = self._possible if view.n is None else [(view.n, 1.0)]
-        if sizes is None:
-            name = type(self).__name__
-            raise InvalidInput(
-                "n is confidential in this release; give the model the number of records, as "
-                f"{name}(n=1000), or a prior on it, as {name}(n=range(500, 1501))"
-            )
+        sizes = sizes_of_records(self._possible, view.n, type(self).__name__)
         return CopiesPosterior(view, part.outputs, self.prior, sizes, self.population)
 
     def read_naive(self, release: Release) -> Any:

@@ -36,7 +36,7 @@ from bayesdp.inference.base import Model, Run
 from bayesdp.inference.predictive_statistics import Rng, Statistic, Theta, known_size
 from bayesdp.inference.readers import read_view
 from bayesdp.inference.several import Releases, only_one
-from bayesdp.inference.sizes import check_said_once, sizes_of_prior
+from bayesdp.inference.sizes import sizes_of_prior, sizes_of_records
 from bayesdp.progress import bar
 from bayesdp.release import Part, Release
 
@@ -253,13 +253,7 @@ class QuantileModel(Model):
     def _known(self, part: Part) -> Known:
         kind, lacks = OrderStatisticsView, "release quantiles, or a trimmed mean"
         view = read_view(part.mechanism, kind, lacks, "QuantileModel")
-        check_said_once(self.n, view.n)
-        sizes = self._possible if view.n is None else [(view.n, 1.0)]
-        if sizes is None:
-            raise InvalidInput(
-                "n is confidential in this release; give the model the number of records, as "
-                "QuantileModel(n=1000), or a prior on it, as QuantileModel(n=range(500, 1501))"
-            )
+        sizes = sizes_of_records(self._possible, view.n, "QuantileModel")
         edges = self._scaled(np.array(view.edges))
         prior = _default_prior(self.population, edges) if self.prior is None else self.prior
         outputs = np.array(part.outputs)

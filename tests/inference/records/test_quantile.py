@@ -246,7 +246,7 @@ def test_bad_fields_are_named(fields, message):
 @pytest.mark.parametrize(
     ("fields", "release", "message"),
     [
-        ({}, lambda: chosen((1, 1)), "n is confidential"),
+        ({}, lambda: chosen((1, 1)), "n isn't in this release"),
         ({"n": 4}, lambda: chosen((1, 1), neighbours="replace_one", n=4), "leave n out"),
         ({"n": 4}, lambda: [chosen((1, 1)), chosen((1, 2))], "one release at a time"),
         ({"n": 4, "population": "lognormal"}, lambda: chosen((1, 1)), "no logarithm"),
