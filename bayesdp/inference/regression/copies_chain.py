@@ -1,4 +1,4 @@
-"""Chains over a table's moments, the noise on them in each copy, and numbers beyond their bounds."""
+"""Chains over a table's moments, the noise on them in each copy, and numbers beyond bounds."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ def sample_copies(
         def run(adapting: bool, count: int) -> list[tuple[Floats, Floats]]:
             seeds = [int(rng.integers(2**31)) for rng in generators]
             futures = [
-                pool.submit(
-                    copies_chain, state, root, adapting, count, thin, child, given.problem
-                )
+                pool.submit(copies_chain, state, root, adapting, count, thin, child, given.problem)
                 for state, child in zip(states, seeds, strict=True)
             ]
             made = [each.result() for each in futures]
@@ -66,7 +64,7 @@ def sample_copies(
 
 def _start(given: ReadCopies, rng: np.random.Generator) -> State:
     """Start near the pooled copies' moments, without noise."""
-    n, whole, steps, (grams, _, _, bound) = given.problem
+    _, whole, steps, (grams, _, _, bound) = given.problem
     d = whole[0][0].size
     u = np.zeros(d + d * (d + 1) // 2)
     u[d : 2 * d] = _ONE

@@ -68,7 +68,9 @@ class ReadCopies:
 
 def reads_copies(release: Releases) -> bool:
     """Return True if one of the releases is of copies whose numbers were drawn by noisy sums."""
-    return any(view_of(p.mechanism, DrawnMomentsView) for r in releases_of(release) for p in r.parts)
+    return any(
+        view_of(p.mechanism, DrawnMomentsView) for r in releases_of(release) for p in r.parts
+    )
 
 
 def read_copies(

@@ -1,9 +1,9 @@
 """Kernel of chains over a table's moments, and the noise on them in each of its copies.
 
 The moments are moved with the noisy ones held, which suits little noise, and with the noise held,
-which suits much: both by Metropolis steps in the moments' coordinates. Given the moments each copy's
-noise is drawn by elliptical slice sampling (Murray, Adams and MacKay 2010); Laplace noise is normal
-given its variance, exponential, which is drawn first, given the noise.
+which suits much: both by Metropolis steps in the moments' coordinates. Given the moments, each
+copy's noise is drawn by elliptical slice sampling (Murray, Adams and MacKay 2010); Laplace noise is
+normal given its variance, exponential, which is drawn first, given the noise.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ matrix. With these parameters integrated out, the column's numbers have the dens
     (2 pi)^(-size / 2) (|L_0| / |L_1|)^(1 / 2) Gamma(a_1) / Gamma(a_0) b_0^a_0 / b_1^a_1,
 
 L, a and b those of the normal-inverse-gamma law given the noisy matrix (0), and given the copy's
-records too (1). Twice b, but for the prior's, is the last pivot of the matrix of sums of products of
-(1, columns before, column), the prior's rows among them.
+records too (1). Twice b, but for the prior's, is the last pivot of the matrix of sums of products
+of (1, columns before, column), the prior's rows among them.
 
 A number that was set to a bound stands for one beyond it: the density is that of the latent number,
 which only enters as its own column's response, as later columns were drawn by the bound.
@@ -84,9 +84,7 @@ def _response(whole: Floats, column: int, prior: Floats) -> Floats:
 
 
 @kernel
-def _with_copy(
-    whole: Floats, column: int, prior: Floats, gram: Floats, moved: Floats
-) -> Floats:
+def _with_copy(whole: Floats, column: int, prior: Floats, gram: Floats, moved: Floats) -> Floats:
     """Add the copy's sums, its bounds moved to the latent numbers."""
     made = _response(whole, column, prior)
     for i in range(column + 2):

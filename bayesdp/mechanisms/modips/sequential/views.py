@@ -8,7 +8,7 @@ noisy ones T_j*, which are independent of one another given the table, a copy y 
 
 DM a Dirichlet-multinomial law of labels in an order, and T_j* summed out. No label is drawn by a
 number, so that this is the law of the categorical columns whatever numeric steps there are; the
-numbers of a copy, whose law is intractable, are left out.
+numbers of a copy, whose law is that of noisy moments (`moments_view`), are left out.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def table_view(
     if not axes:
         return IntractableView(
             DrawnTableView,
-            f"columns {', '.join(numeric)} are numeric, drawn by noisy moments that are moved to "
-            "the nearest ones that records can have, whose law is intractable; cut them into "
-            f"categorical columns, or {_COMBINE}",
+            f"columns {', '.join(numeric)} are numeric, drawn by noisy moments of which no table of "
+            "categories has the law; cut them into categorical columns, or fit "
+            f"bdp.LinearRegressionModel to those drawn without labels, or {_COMBINE}",
         )
     try:
         schema = Schema({axis.name: _declared(axis) for axis in axes})
