@@ -29,7 +29,7 @@ lengths."""
 Problem = tuple[float, Whole, Steps, Copies]
 
 _ACCEPTED = 0.28
-_CENTRED = 4  # moves with the noisy moments held, which are cheap, for one with the noise held
+_CENTRED = 2  # moves a coordinate with the noisy moments held, which are cheap
 
 
 @kernel
@@ -139,7 +139,7 @@ def copies_chain(
     kept, stats = np.empty((draws, u.size)), np.empty((draws, 3))
     prior, sums = sums_density(u, n, whole)
     values, others = np.empty((many, each)), np.empty((many, each))
-    accepted = np.zeros(2)
+    accepted, centred = np.zeros(2), _CENTRED * u.size
     for t in range(draws * thin):
         for copy in range(many):
             for which in range(each):
@@ -148,8 +148,8 @@ def copies_chain(
                 value = copy_density(matrix, which, copy, moved, steps, copies)
                 values[copy, which] = _slice(sums, value, which, copy, noise, moved, problem)
         law = _log_noise(noise, steps)
-        for move in range(_CENTRED + 1):
-            held = 0 if move < _CENTRED else 1
+        for move in range(centred + 1):
+            held = 0 if move < centred else 1
             there = _proposed(u, math.exp(lengths[held]), root)
             density, at = sums_density(there, n, whole)
             change = density - prior
@@ -179,7 +179,7 @@ def copies_chain(
         if t % thin == thin - 1:
             kept[t // thin] = u
             stats[t // thin, 0] = prior + law + values.sum()
-            stats[t // thin, 1] = accepted[0] / (_CENTRED * thin)
+            stats[t // thin, 1] = accepted[0] / (centred * thin)
             stats[t // thin, 2] = accepted[1] / thin
             accepted[:] = 0.0
     return kept, stats
