@@ -48,8 +48,8 @@ def table_view(
     if not axes:
         return IntractableView(
             DrawnTableView,
-            f"columns {', '.join(numeric)} are numeric, drawn by noisy moments, of which no table "
-            "of categories has the law; cut them into categorical columns, or fit "
+            f"columns {', '.join(numeric)} are numeric, drawn by noisy moments, and given a table of "
+            "categories their law is intractable; cut them into categorical columns, or fit "
             f"bdp.LinearRegressionModel to those drawn without labels, or {_COMBINE}",
         )
     try:
