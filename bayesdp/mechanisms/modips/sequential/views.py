@@ -48,7 +48,7 @@ def table_view(
     if not axes:
         return IntractableView(
             DrawnTableView,
-            f"columns {', '.join(numeric)} are numeric, drawn by noisy moments, and given a table of "
+            f"columns {', '.join(numeric)} are numeric, drawn by noisy moments: given a table of "
             "categories their law is intractable; cut them into categorical columns, or fit "
             f"bdp.LinearRegressionModel to those drawn without labels, or {_COMBINE}",
         )
