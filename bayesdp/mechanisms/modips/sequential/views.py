@@ -8,7 +8,7 @@ noisy ones T_j*, which are independent of one another given the table, a copy y 
 
 DM a Dirichlet-multinomial law of labels in an order, and T_j* summed out. No label is drawn by a
 number, so that this is the law of the categorical columns whatever numeric steps there are; the
-numbers of a copy, whose law is that of noisy moments (`moments_view`), are left out.
+numbers of a copy, whose law is intractable, are left out.
 """
 
 from __future__ import annotations
