@@ -57,7 +57,7 @@ class DrawnTableView(View):
     codes : callable
         Function of an output: the records' codes, shape (size, columns of the schema).
     left_out : tuple of str
-        Columns whose law is intractable, and on which no other column was drawn.
+        Columns whose law this view has not, and on which no other column was drawn.
     share : callable
         Function without arguments: the share of the privacy budget that all other columns had.
     """

@@ -38,8 +38,9 @@ class SequentialModipsSynthesizer(RecordSynthesizer):
 
     More cells cost nothing, but each has noise of its own: where a cell has few records relative to
     the noise's scale (``release.mechanism.scales``), its part of a copy is close to the prior.
-    `bdp.TableModel` reads the copies' categorical columns, their noise and synthesis accounted for;
-    analyse numeric ones in each copy as data, and combine the results by `bdp.combine`.
+    `bdp.TableModel` reads the copies' categorical columns, their noise and synthesis accounted for,
+    and `bdp.LinearRegressionModel` numeric ones without `by`, where the number of records is
+    public; analyse others in each copy as data, and combine the results by `bdp.combine`.
 
     Parameters
     ----------

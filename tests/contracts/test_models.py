@@ -7,6 +7,7 @@ from typing import Any
 
 import arviz as az
 import numpy as np
+import pandas as pd
 import pytest
 
 import bayesdp as bdp
@@ -154,6 +155,14 @@ def noisy_moments_of_any_size() -> bdp.Release:
             {"a": (0, 2), "y": (0, 4)}, epsilon=4.0, neighbours="add_remove", copies=2
         )
         return declared.release(np.column_stack([x, 3 - x + np.sin(40 * x)]))
+
+
+def copied_numbers() -> bdp.Release:
+    x = np.linspace(0, 2, 60)
+    step = bdp.synthesizers.NumericColumns({"a": (0, 2), "y": (0, 4)})
+    with bdp.reproducible(1):
+        declared = bdp.synthesizers.SequentialModipsSynthesizer([step], epsilon=40.0, copies=2)
+        return declared.release(pd.DataFrame({"a": x, "y": 3 - x + np.sin(40 * x) / 2}))
 
 
 def events_by_area(total: int | None = None) -> bdp.Release:
@@ -384,6 +393,16 @@ CASES = {
         ("coefficient",),
         "hmc",
         dims_of={"sigma": (), "n": ()},
+    ),
+    "regression, copies": Case(
+        bdp.LinearRegressionModel("y", prior=(0.0, 0.5, 2.0, 0.1)),
+        copied_numbers,
+        ("beta", "sigma"),
+        ("coefficient",),
+        "gibbs",
+        "copies were drawn by",
+        dims_of={"sigma": ()},
+        no_evidence="there is no log evidence here",
     ),
     "log-linear, cells": Case(
         bdp.models.LogLinearModel("a*b"), noisy_table, TABLE, (), "hmc", "summed out", TABLE

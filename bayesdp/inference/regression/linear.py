@@ -1,4 +1,4 @@
-r"""Linear regression from noisy moments of bounded columns, or from perturbed coefficients.
+r"""Linear regression from noisy moments of bounded columns, copies, or perturbed coefficients.
 
     x ~ N(mu, Sigma),    y | x ~ N(c_0 + c'x, sigma^2),    z_k | records ~ mechanism, k = 1..M,
 
@@ -17,13 +17,19 @@ Perturbed coefficients of the ridge regression depend on the records through the
 they have the same chain (`bayesdp.kernels.regression.coefficients_law`). They say less: of the
 predictors' spread and of sigma hardly anything, so those priors matter.
 
+Copies of a table whose numbers were drawn by regressions from noisy moments that weren't released
+(`modips_sequential`) depend on the records through the same moments. The noisy ones are latent too:
+the law of a copy's numbers given them is in closed form (`bayesdp.kernels.regression.copies_law`).
+
 Predictors that are left out are left out with their moments: the posterior is that given the
 noisy numbers of the chosen columns alone. What the others' numbers would say of the true moments of
-the chosen ones is lost; a regression on all columns uses all numbers.
+the chosen ones is lost; a regression on all columns uses all numbers. Of copies all is used: their
+other columns are regressed on the chosen ones, with a prior of their own.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -32,12 +38,15 @@ import numba
 import numpy as np
 
 from bayesdp.checks import keep
+from bayesdp.core.drawn_moments import DrawnMomentsView
+from bayesdp.core.views import view_of
 from bayesdp.engines.draws import Draws
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Run
 from bayesdp.inference.conflict import Noise
 from bayesdp.inference.evidence_ways import BRIDGE, Answer, moved
-from bayesdp.inference.regression.chain import sample_moments
+from bayesdp.inference.regression.chain import Moments, sample_moments
+from bayesdp.inference.regression.copies_read import ReadCopies, read_copies, reads_copies
 from bayesdp.inference.regression.linear_programs import data_of
 from bayesdp.inference.regression.linear_read import Read, known_moments
 from bayesdp.inference.regression.linear_release import is_of_moments, read
@@ -54,13 +63,18 @@ _REASON = (
     "Hamiltonian Monte Carlo, and exact draws of the coefficients given them exist"
 )
 
+_OF_COPIES = (
+    "the noisy moments that copies were drawn by are latent beside the records' own, and all "
+    "parameters integrated out"
+)
+
 _CAREFUL = 0.95
 """Mean acceptance that NUTS aims at where coefficients leave curved ridges of moments."""
 
 
 @dataclass(frozen=True)
 class LinearRegressionModel(Model):
-    """Inference about a linear regression from noisy moments or perturbed coefficients.
+    """Inference about a linear regression from noisy moments, copies or perturbed coefficients.
 
     Parameters
     ----------
@@ -92,6 +106,14 @@ class LinearRegressionModel(Model):
     given them; "pymc" and "stan" sample both by NUTS, from the same posterior, and aim at a mean
     acceptance of 0.95 from coefficients if they are told no other.
 
+    Of copies of `bdp.synthesizers.SequentialModipsSynthesizer` it reads numeric columns that are in
+    steps without `by`, one release at a time and with n public, by the engine "gibbs": each copy's
+    noisy moments are latent, and numbers that were set to a bound too. Columns that aren't in the
+    model have regressions of their own, with the prior (0, 0.1, 1, 0.1). Of 1,000 records and three
+    copies, the slope's 95% intervals were 0.35 long at epsilon = 4, and 1.06 at epsilon = 1, where
+    those that `bdp.combine` makes of each copy's least squares were 0.48 and 2.16 (in the median
+    0.44 and 1.71); the truth was within in 54 and 56, and in 53 and 58, of 60 releases.
+
     Examples
     --------
     >>> import bayesdp as bdp, numpy as np, pandas as pd
@@ -111,7 +133,7 @@ class LinearRegressionModel(Model):
     n: range | None = None
 
     family: ClassVar[str] = "linear_regression"
-    engines: ClassVar[tuple[str, ...]] = ("hmc", "pymc", "stan")
+    engines: ClassVar[tuple[str, ...]] = ("hmc", "gibbs", "pymc", "stan")
     reason: ClassVar[str] = _REASON
     usual: ClassVar[tuple[int, int]] = (1000, 600)
     naive_reason: ClassVar[str] = "naive: treats the noisy moments as true"
@@ -121,7 +143,8 @@ class LinearRegressionModel(Model):
     @classmethod
     def reads(cls, mechanism: Any) -> bool:
         """Return True if the model has the law of this mechanism's outputs."""
-        return is_of_moments(mechanism)
+        copies = view_of(mechanism, DrawnMomentsView)
+        return is_of_moments(mechanism) or (copies is not None and len(copies.bounds) > 1)
 
     def __post_init__(self) -> None:
         if not isinstance(self.response, str) or not self.response:
@@ -158,9 +181,16 @@ class LinearRegressionModel(Model):
         lengths = [len(x) - more for x in each if isinstance(x, Sequence | np.ndarray)]
         return max(lengths, default=1)
 
-    def read(self, release: Releases) -> Read:
-        """Read and check the moments of the model's columns in a release."""
-        return read(
+    def read(self, release: Releases) -> Read | ReadCopies:
+        """Read and check the moments of the model's columns in a release, or copies drawn by them.
+
+        Raises
+        ------
+        InvalidInput
+            If the model doesn't fit the release, or several releases don't fit each other.
+        """
+        from_release = read_copies if reads_copies(release) else read
+        return from_release(
             release,
             response=self.response,
             predictors=self.predictors,
@@ -169,17 +199,42 @@ class LinearRegressionModel(Model):
             sizes=self.n,
         )
 
+    def _moments(self, release: Releases, lacking: str) -> Read:
+        """Read what isn't of copies, of which there is no program and no evidence."""
+        given = self.read(release)
+        if isinstance(given, ReadCopies):
+            raise InvalidInput(
+                f"the release is of copies, whose noisy moments are latent: of these there is no "
+                f"{lacking} here; fit with engine='auto', or release "
+                "bdp.synthesizers.NoisyMomentsSynthesizer, which have one"
+            )
+        return given
+
+    def chosen(self, engine: str, read: Any) -> tuple[str, str]:
+        """Choose the engine of copies or of moments, and say why."""
+        copied = isinstance(read, ReadCopies)
+        if engine == "auto":
+            return ("gibbs", _OF_COPIES) if copied else (self.engines[0], self.reason)
+        if (engine == "gibbs") != copied:
+            what = "copies, which" if copied else "moments or coefficients, which"
+            others = "'gibbs' alone draws" if copied else "'hmc', 'pymc' and 'stan' draw"
+            raise InvalidInput(
+                f"engine is {quoted(engine)}, but the release is of {what} {others} from; use "
+                "engine='auto'"
+            )
+        return engine, "asked for"
+
     def evidence(self, release: Releases, **options: Any) -> Answer:
         """Compute the log evidence for `bdp.log_evidence`, by a bridge over the latent moments.
 
         Raises
         ------
         InvalidInput
-            If the release is of coefficients.
+            If the release is of coefficients or of copies.
         """
         from bayesdp.inference.regression.evidence import log_evidence_of_moments
 
-        given = self.read(release)
+        given = self._moments(release, "log evidence")
         if given.hidden.seen[3] > 0:
             raise InvalidInput(
                 "the release is of coefficients, of which there is no log evidence here; release "
@@ -192,19 +247,20 @@ class LinearRegressionModel(Model):
 
     def from_prior(self, run: Run, rng: np.random.Generator) -> dict[str, Any]:
         """Draw coefficients and sigma from their priors, and n where it isn't known."""
-        given: Read = run.read
-        columns, hidden = given.hidden.columns, given.hidden
+        given: Read | ReadCopies = run.read
+        columns = len(given.ends)
         none = (np.zeros(run.draws), np.zeros((run.draws, columns)))
         made = given.coefficients(*none, np.zeros((run.draws, 0, columns)), rng)
-        if hidden.first < hidden.last:
-            sizes: Any = rng.integers(hidden.first, hidden.last, run.draws, endpoint=True)
+        if not isinstance(given, ReadCopies) and given.hidden.first < given.hidden.last:
+            ends = given.hidden.first, given.hidden.last
+            sizes: Any = rng.integers(*ends, run.draws, endpoint=True)
             made["n"] = sizes
         return made
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that explains the outputs."""
-        given: Read = self.read(release) if read is None else read
-        return given.noises
+        given: Read | ReadCopies = self.read(release) if read is None else read
+        return [] if isinstance(given, ReadCopies) else given.noises
 
     def pymc_model(self, release: Releases) -> pm.Model:
         """Build the model as a pm.Model, with the records' moments as latent variables.
@@ -219,7 +275,7 @@ class LinearRegressionModel(Model):
         """
         from bayesdp.engines.pymc.linear_regression import linear_regression
 
-        given = self.read(release)
+        given = self._moments(release, "PyMC program")
         return linear_regression(data_of(given), given.names)
 
     def stan_data(self, release: Releases) -> dict[str, Any]:
@@ -230,7 +286,7 @@ class LinearRegressionModel(Model):
         InvalidInput
             As for `pymc_model`.
         """
-        return data_of(self.read(release))
+        return data_of(self._moments(release, "Stan program"))
 
     def kept(self, run: Run) -> Sequence[str]:
         """Names of the programs' parameters that this fit keeps."""
@@ -239,26 +295,41 @@ class LinearRegressionModel(Model):
 
     def sample(self, run: Run) -> Draws:
         """Run chains over the latent moments, and draw coefficients given them."""
-        given: Read = run.read
+        given: Read | ReadCopies = run.read
+        if isinstance(given, ReadCopies):
+            return self._drawn(given, self._of_copies(given, run), run)
         if run.engine != "hmc":
             of_coefficients = given.hidden.seen[3] > 0
             return super().sample(run.carefully(_CAREFUL) if of_coefficients else run)
         with bar(run.progress, run.warmup + run.draws) as step:
             chain = sample_moments(given.hidden, **run.chained, step=step)
-        rng = np.random.default_rng(None if run.seed is None else [run.seed, 1])
-        rows = chain.rows * np.sqrt(chain.n)[..., None, None]
-        posterior = given.coefficients(chain.n, chain.mean, rows, rng)
-        if given.hidden.first < given.hidden.last:
-            posterior["n"] = chain.n
-        versions = {"numba": numba.__version__, "numpy": np.__version__}
-        return Draws(posterior, chain.sample_stats, "hmc", versions)
+        drawn = self._drawn(given, chain, run)
+        if given.hidden.first == given.hidden.last:
+            return drawn
+        return dataclasses.replace(drawn, posterior={**drawn.posterior, "n": chain.n})
 
-    def read_naive(self, release: Release) -> Read:
-        """Read the noisy moments as `read` does."""
+    @staticmethod
+    def _of_copies(given: ReadCopies, run: Run) -> Moments:
+        from bayesdp.inference.regression.copies_chain import sample_copies
+
+        with bar(run.progress, run.warmup + run.draws) as step:
+            return sample_copies(given, **run.chained, step=step)
+
+    @staticmethod
+    def _drawn(given: Read | ReadCopies, chain: Moments, run: Run) -> Draws:
+        """Draw coefficients given the chains' moments."""
+        rows = chain.rows * np.sqrt(chain.n)[..., None, None]
+        rng = np.random.default_rng(None if run.seed is None else [run.seed, 1])
+        posterior: dict[str, Any] = given.coefficients(chain.n, chain.mean, rows, rng)
+        versions = {"numba": numba.__version__, "numpy": np.__version__}
+        return Draws(posterior, chain.sample_stats, run.engine, versions)
+
+    def read_naive(self, release: Release) -> Read | ReadCopies:
+        """Read the noisy moments, or copies, as `read` does."""
         return self.read(release)
 
     def naive(self, run: Run) -> Draws:
-        """Draw coefficients given the noisy moments, treated as true.
+        """Draw coefficients given the noisy moments, treated as true, or all copies' records.
 
         Raises
         ------
@@ -266,14 +337,19 @@ class LinearRegressionModel(Model):
             If no records have the noisy moments, which is common, or only coefficients were
             released.
         """
-        given: Read = run.read
-        moments = known_moments(given.hidden)
+        given: Read | ReadCopies = run.read
+        moments = given.pooled if isinstance(given, ReadCopies) else known_moments(given.hidden)
         shape = (run.chains, run.draws)
         n, mean, rows = (np.broadcast_to(x, (*shape, *x.shape)) for x in moments)
         posterior = given.coefficients(n, mean, rows, np.random.default_rng(run.seed))
-        if given.hidden.first < given.hidden.last:
+        if not isinstance(given, ReadCopies) and given.hidden.first < given.hidden.last:
             posterior["n"] = n
         return Draws(posterior, {"lp": np.zeros(shape)}, "exact", {"numpy": np.__version__})
+
+    def about(self, run: Run, drawn: Draws) -> dict[str, str]:
+        """The model's fields, and columns of copies that tell nothing of the regression."""
+        left = run.read.left_out if isinstance(run.read, ReadCopies) else ()
+        return {**super().about(run, drawn), **({"left_out": ", ".join(left)} if left else {})}
 
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
         """Dimension: one coefficient for each predictor, and the intercept's."""

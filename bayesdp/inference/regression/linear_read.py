@@ -77,13 +77,25 @@ class Read:
 
         `rows` are those of a matrix S whose S'S is the scatter.
         """
-        y = len(self.ends) - 1
-        c0, c, sd = drawn_regression(self.prior, n, mean, rows, y, list(range(y)), rng)
-        middle, half = self.ends.mean(axis=1), (self.ends[:, 1] - self.ends[:, 0]) / 2
-        slopes = half[-1] * c / half[:-1]
-        intercept = middle[-1] + half[-1] * c0 - slopes @ middle[:-1]
-        beta = np.concatenate([intercept[..., None], slopes], axis=-1)
-        return {"beta": beta, "sigma": half[-1] * sd}
+        return in_own_units(self.prior, self.ends, n, mean, rows, rng)
+
+
+def in_own_units(
+    prior: tuple[Any, ...],
+    ends: Floats,
+    n: Floats,
+    mean: Floats,
+    rows: Floats,
+    rng: np.random.Generator,
+) -> dict[str, Floats]:
+    """Draw "beta" and "sigma" given moments of rescaled columns, the response last."""
+    y = len(ends) - 1
+    c0, c, sd = drawn_regression(prior, n, mean, rows, y, list(range(y)), rng)
+    middle, half = ends.mean(axis=1), (ends[:, 1] - ends[:, 0]) / 2
+    slopes = half[-1] * c / half[:-1]
+    intercept = middle[-1] + half[-1] * c0 - slopes @ middle[:-1]
+    beta = np.concatenate([intercept[..., None], slopes], axis=-1)
+    return {"beta": beta, "sigma": half[-1] * sd}
 
 
 def check_fine(cell: Cell) -> None:

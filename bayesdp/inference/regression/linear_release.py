@@ -9,9 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.core.views import CoefficientsView, MomentsView, check_tractable, view_of
+from bayesdp.core.drawn_moments import DrawnMomentsView
+from bayesdp.core.views import (
+    CoefficientsView,
+    IntractableView,
+    MomentsView,
+    check_tractable,
+    view_of,
+)
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.inference.readers import instead
+from bayesdp.inference.readers import instead, models_of
 from bayesdp.inference.regression.linear_coefficients import of_coefficients
 from bayesdp.inference.regression.linear_read import (
     INTERCEPT,
@@ -93,13 +100,19 @@ def is_of_moments(mechanism: Any) -> bool:
 
 def _moments_of(mechanism: Any) -> MomentsView:
     check_tractable(mechanism, MomentsView)
+    for kind in getattr(mechanism, "views", ()):
+        if isinstance(kind, IntractableView) and issubclass(kind.kind, DrawnMomentsView):
+            others = f"; {instead(mechanism)}" if models_of(mechanism) else ""
+            raise InvalidInput(f"{kind.why}{others}")
     view = view_of(mechanism, MomentsView)
     if view is None:
         raise InvalidInput(
             f"the release's mechanism {quoted(mechanism.name)} doesn't randomise what a "
             "LinearRegressionModel can read; it takes noisy moments, as "
-            "bdp.synthesizers.NoisyMomentsSynthesizer releases them, and perturbed coefficients, "
-            f"as bdp.synthesizers.PerturbedCoefficientsSynthesizer does; {instead(mechanism)}"
+            "bdp.synthesizers.NoisyMomentsSynthesizer releases them, perturbed coefficients, as "
+            "bdp.synthesizers.PerturbedCoefficientsSynthesizer does, and numbers drawn without "
+            "labels in copies of bdp.synthesizers.SequentialModipsSynthesizer; "
+            f"{instead(mechanism)}"
         )
     check_fine(view.moment)
     return view

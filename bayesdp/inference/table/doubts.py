@@ -133,7 +133,8 @@ def warn_of_left_out(columns: str) -> None:
     if columns:
         warn_about(
             f"the posterior leaves out the numeric columns of the copies, {columns}, whose law is "
-            "intractable; analyse these in each copy, and combine the results with bdp.combine",
+            "intractable here; fit bdp.LinearRegressionModel to those drawn without labels, or "
+            "analyse them in each copy, and combine the results with bdp.combine",
             "left-out",
             stacklevel=4,
         )

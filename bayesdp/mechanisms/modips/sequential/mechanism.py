@@ -82,6 +82,7 @@ from bayesdp.mechanisms.modips.sequential.counts import (
     sums_of_columns,
 )
 from bayesdp.mechanisms.modips.sequential.layout import Layout, check_steps, layouts_of
+from bayesdp.mechanisms.modips.sequential.moments_view import moments_view
 from bayesdp.mechanisms.modips.sequential.steps import Step
 from bayesdp.mechanisms.modips.sequential.views import table_view
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
@@ -357,7 +358,8 @@ class SequentialModipsMechanism(Mechanism):
         """Raise InvalidInput: the law is intractable, but for models that draw what was unseen."""
         raise InvalidInput(
             "the law of a synthetic table is intractable: its parameters and noisy statistics are "
-            "integrated over; fit bdp.TableModel, which reads the categorical columns, or analyse "
+            "integrated over; fit bdp.TableModel, which reads the categorical columns, or "
+            "bdp.LinearRegressionModel, which reads numeric ones drawn without labels, or analyse "
             "each copy as data and combine the results with bdp.combine, whose caveats then hold"
         )
 
@@ -365,9 +367,10 @@ class SequentialModipsMechanism(Mechanism):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """Views of records, and of the categorical columns, drawn by noisy counts."""
+        """Views of records, of labels drawn by noisy counts, and of numbers drawn by noisy sums."""
         cells = [self.parts(j)[0] for j in range(len(self.steps))]
-        return table_view(self.layouts, cells, self._share_of_labels), RecordsView()
+        table = table_view(self.layouts, cells, self._share_of_labels)
+        return table, moments_view(self.layouts, self.parts, self.n), RecordsView()
 
     def _share_of_labels(self) -> float:
         """The share of epsilon, or of rho with Gaussian noise, that categorical steps have."""

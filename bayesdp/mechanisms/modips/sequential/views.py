@@ -55,9 +55,9 @@ def table_view(
     if not axes:
         return IntractableView(
             DrawnTableView,
-            f"columns {', '.join(numeric)} are numeric, drawn by noisy moments that are moved to "
-            "the nearest ones that records can have, whose law is intractable; cut them into "
-            f"categorical columns, or {_COMBINE}",
+            f"columns {', '.join(numeric)} are numeric, drawn by noisy moments: given a table of "
+            "categories their law is intractable; cut them into categorical columns, or fit "
+            f"bdp.LinearRegressionModel to those drawn without labels, or {_COMBINE}",
         )
     try:
         schema = Schema({axis.name: _declared(axis) for axis in axes})
