@@ -12,6 +12,7 @@ import numpy as np
 from bayesdp.core.drawn_moments import DrawnMomentsView
 from bayesdp.core.views import check_tractable, view_of
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.conflict import Noise
 from bayesdp.inference.regression.linear_read import (
     INTERCEPT,
     check_fine,
@@ -38,8 +39,9 @@ class ReadCopies:
         What the kernels are given.
     clipped : int
         Number of the copies' numbers that were set to a bound.
-    pooled : tuple of n, mean and rows
-        Moments of all copies' records, as one table; rows S of S'S, the scatter.
+    known : tuple of n, mean and rows
+        Moments of all copies' records, as if these were the confidential ones; rows S of S'S, the
+        scatter.
     prior : tuple
         The prior (m0, k, a, b) in its standard form.
     names : tuple of str
@@ -52,11 +54,21 @@ class ReadCopies:
 
     problem: Problem
     clipped: int
-    pooled: tuple[Floats, Floats, Floats]
+    known: tuple[Floats, Floats, Floats]
     prior: tuple[Any, ...]
     names: tuple[str, ...]
     ends: Floats
     left_out: tuple[str, ...]
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The least and the largest number of records, which is public."""
+        return int(self.problem[0]), int(self.problem[0])
+
+    @property
+    def noises(self) -> list[Noise]:
+        """None: no noisy number was released that could be too far from all that records have."""
+        return []
 
     def coefficients(
         self, n: Floats, mean: Floats, rows: Floats, rng: np.random.Generator

@@ -29,7 +29,6 @@ other columns are regressed on the chosen ones, with a prior of their own.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -45,10 +44,10 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Run
 from bayesdp.inference.conflict import Noise
 from bayesdp.inference.evidence_ways import BRIDGE, Answer, moved
-from bayesdp.inference.regression.chain import Moments, sample_moments
+from bayesdp.inference.regression.chain import sample_moments
 from bayesdp.inference.regression.copies_read import ReadCopies, read_copies, reads_copies
 from bayesdp.inference.regression.linear_programs import data_of
-from bayesdp.inference.regression.linear_read import Read, known_moments
+from bayesdp.inference.regression.linear_read import Read
 from bayesdp.inference.regression.linear_release import is_of_moments, read
 from bayesdp.inference.several import Releases
 from bayesdp.mechanisms.families.regression_fields import check_predictors_prior, check_prior
@@ -251,16 +250,16 @@ class LinearRegressionModel(Model):
         columns = len(given.ends)
         none = (np.zeros(run.draws), np.zeros((run.draws, columns)))
         made = given.coefficients(*none, np.zeros((run.draws, 0, columns)), rng)
-        if not isinstance(given, ReadCopies) and given.hidden.first < given.hidden.last:
-            ends = given.hidden.first, given.hidden.last
-            sizes: Any = rng.integers(*ends, run.draws, endpoint=True)
+        least, largest = given.sizes
+        if least < largest:
+            sizes: Any = rng.integers(least, largest, run.draws, endpoint=True)
             made["n"] = sizes
         return made
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that explains the outputs."""
         given: Read | ReadCopies = self.read(release) if read is None else read
-        return [] if isinstance(given, ReadCopies) else given.noises
+        return given.noises
 
     def pymc_model(self, release: Releases) -> pm.Model:
         """Build the model as a pm.Model, with the records' moments as latent variables.
@@ -290,37 +289,27 @@ class LinearRegressionModel(Model):
 
     def kept(self, run: Run) -> Sequence[str]:
         """Names of the programs' parameters that this fit keeps."""
-        hidden = run.read.hidden
-        return ("beta", "sigma", "n") if hidden.first < hidden.last else ("beta", "sigma")
+        least, largest = run.read.sizes
+        return ("beta", "sigma", "n") if least < largest else ("beta", "sigma")
 
     def sample(self, run: Run) -> Draws:
         """Run chains over the latent moments, and draw coefficients given them."""
         given: Read | ReadCopies = run.read
-        if isinstance(given, ReadCopies):
-            return self._drawn(given, self._of_copies(given, run), run)
-        if run.engine != "hmc":
-            of_coefficients = given.hidden.seen[3] > 0
+        if run.engine in ("pymc", "stan"):
+            of_coefficients = run.read.hidden.seen[3] > 0
             return super().sample(run.carefully(_CAREFUL) if of_coefficients else run)
         with bar(run.progress, run.warmup + run.draws) as step:
-            chain = sample_moments(given.hidden, **run.chained, step=step)
-        drawn = self._drawn(given, chain, run)
-        if given.hidden.first == given.hidden.last:
-            return drawn
-        return dataclasses.replace(drawn, posterior={**drawn.posterior, "n": chain.n})
+            if isinstance(given, ReadCopies):
+                from bayesdp.inference.regression.copies_chain import sample_copies
 
-    @staticmethod
-    def _of_copies(given: ReadCopies, run: Run) -> Moments:
-        from bayesdp.inference.regression.copies_chain import sample_copies
-
-        with bar(run.progress, run.warmup + run.draws) as step:
-            return sample_copies(given, **run.chained, step=step)
-
-    @staticmethod
-    def _drawn(given: Read | ReadCopies, chain: Moments, run: Run) -> Draws:
-        """Draw coefficients given the chains' moments."""
+                chain = sample_copies(given, **run.chained, step=step)
+            else:
+                chain = sample_moments(given.hidden, **run.chained, step=step)
         rows = chain.rows * np.sqrt(chain.n)[..., None, None]
         rng = np.random.default_rng(None if run.seed is None else [run.seed, 1])
         posterior: dict[str, Any] = given.coefficients(chain.n, chain.mean, rows, rng)
+        if given.sizes[0] < given.sizes[1]:
+            posterior["n"] = chain.n
         versions = {"numba": numba.__version__, "numpy": np.__version__}
         return Draws(posterior, chain.sample_stats, run.engine, versions)
 
@@ -338,18 +327,17 @@ class LinearRegressionModel(Model):
             released.
         """
         given: Read | ReadCopies = run.read
-        moments = given.pooled if isinstance(given, ReadCopies) else known_moments(given.hidden)
         shape = (run.chains, run.draws)
-        n, mean, rows = (np.broadcast_to(x, (*shape, *x.shape)) for x in moments)
+        n, mean, rows = (np.broadcast_to(x, (*shape, *x.shape)) for x in given.known)
         posterior = given.coefficients(n, mean, rows, np.random.default_rng(run.seed))
-        if not isinstance(given, ReadCopies) and given.hidden.first < given.hidden.last:
+        if given.sizes[0] < given.sizes[1]:
             posterior["n"] = n
         return Draws(posterior, {"lp": np.zeros(shape)}, "exact", {"numpy": np.__version__})
 
     def about(self, run: Run, drawn: Draws) -> dict[str, str]:
         """The model's fields, and columns of copies that tell nothing of the regression."""
-        left = run.read.left_out if isinstance(run.read, ReadCopies) else ()
-        return {**super().about(run, drawn), **({"left_out": ", ".join(left)} if left else {})}
+        left = ", ".join(run.read.left_out)
+        return {**super().about(run, drawn), **({"left_out": left} if left else {})}
 
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
         """Dimension: one coefficient for each predictor, and the intercept's."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -43,6 +43,19 @@ class Read:
     names: tuple[str, ...]
     ends: Floats
     log_constant: float
+
+    left_out: ClassVar[tuple[str, ...]] = ()
+    """Columns of a release of copies that tell nothing of a regression."""
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The least and the largest number of records."""
+        return self.hidden.first, self.hidden.last
+
+    @property
+    def known(self) -> tuple[Floats, Floats, Floats]:
+        """Moments n, mean and rows as if the noisy ones were exact, or raise InvalidInput."""
+        return known_moments(self.hidden)
 
     @property
     def noises(self) -> list[Noise]:
