@@ -6,9 +6,12 @@ the posterior, a probability, must be uniform. False alarm 1e-6 a test.
 
 import dataclasses
 
+import arviz as az
 import numpy as np
+import pandas as pd
 import pytest
 
+import bayesdp as bdp
 from bayesdp.inference.regression.copies_chain import sample_copies
 from tests.inference.regression.test_copies import mechanism, moments, reading, released
 from tests.inference.regression.test_linear_regression import PREDICTORS, PRIOR
@@ -86,3 +89,17 @@ def test_truths_are_at_uniform_places(cell):
     assert clipped > 0.01
     for each in found.values():
         check(each)
+
+
+@pytest.mark.calibrate
+def test_five_columns_mix():
+    """Noise on sums that is drawn with that on products leaves the intercept 40 effective draws."""
+    rng, columns = np.random.default_rng(5), list("abcde")
+    table = rng.normal(size=(2000, 5)) @ np.linalg.cholesky((np.eye(5) + 1) / 2).T * 0.3
+    made = bdp.synthesizers.SequentialModipsSynthesizer(
+        [bdp.synthesizers.NumericColumns(dict.fromkeys(columns, (-1, 1)))], epsilon=3.0, copies=3
+    )
+    with bdp.reproducible(1):
+        release = made.release(pd.DataFrame(table.clip(-1, 1), columns=columns))
+    fitted = bdp.models.LinearRegressionModel("e").fit(release, seed=1)
+    assert min(float(each.min()) for each in az.ess(fitted).values()) > 1000

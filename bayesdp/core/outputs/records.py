@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.core.outputs import FromRecords, OutputSpace, structured
+from bayesdp.core.outputs import LISTED, FromRecords, OutputSpace, structured
 from bayesdp.errors import InvalidInput, quoted
 
 
@@ -137,6 +137,20 @@ class Records(OutputSpace):
             return [_array(part) for part in zip(*output, strict=True)]
         except (TypeError, ValueError):
             return []
+
+    def every(self) -> NDArray[np.int64] | None:
+        """List all tables of labels, shape (tables, size, columns).
+
+        None if there are too many, or records are bare or have numbers.
+        """
+        if self.alone or any(column.axis is None for column in self.columns):
+            return None
+        levels = [range(int(column.high) + 1) for column in self.columns]
+        kinds = math.prod(map(len, levels))
+        if max(kinds, self.size) > LISTED or math.comb(self.size + kinds - 1, self.size) > LISTED:
+            return None
+        records = itertools.product(*levels)
+        return np.array([*itertools.combinations_with_replacement(records, self.size)])
 
     @property
     def from_records(self) -> FromRecords:

@@ -2,8 +2,9 @@
 
 The moments are moved with the noisy ones held, which suits little noise, and with the noise held,
 which suits much: both by Metropolis steps in the moments' coordinates. Given the moments, each
-copy's noise is drawn by elliptical slice sampling (Murray, Adams and MacKay 2010); Laplace noise is
-normal given its variance, exponential, which is drawn first, given the noise.
+copy's noise is drawn by elliptical slice sampling (Murray, Adams and MacKay 2010), on the columns'
+sums, and on squares and products, which a copy tells more exactly; Laplace noise is normal given
+its variance, exponential, which is drawn first, given the noise.
 """
 
 from __future__ import annotations
@@ -65,15 +66,16 @@ def _slice(
     value: float,
     which: int,
     copy: int,
+    block: tuple[int, int],
     noise: Floats,
     moved: Floats,
     problem: Problem,
 ) -> float:
-    """Draw one copy's noise of a step given the moments; return the copy's log density."""
+    """Draw a block of one copy's noise of a step given the rest; return the copy's log density."""
     n, _, steps, copies = problem
-    count, gaussian = steps[2][which, 2], steps[6]
-    own, here, other = noise[copy, which], np.empty(count), np.empty(count)
-    for i in range(count):
+    (first, last), gaussian = block, steps[6]
+    own, here, other = noise[copy, which], np.empty(last), np.empty(last)
+    for i in range(first, last):
         here[i], sd = own[i], steps[4][which, i]
         if not gaussian:
             sd = _spread(own[i], sd)
@@ -82,7 +84,7 @@ def _slice(
     angle = 2 * math.pi * np.random.random()
     low, high = angle - 2 * math.pi, angle
     while True:
-        for i in range(count):
+        for i in range(first, last):
             own[i] = here[i] * math.cos(angle) + other[i] * math.sin(angle)
         whole = noisy_matrix(sums, noise, n, which, steps, copy)
         there = copy_density(whole, which, copy, moved, steps, copies)
@@ -93,7 +95,7 @@ def _slice(
         else:
             high = angle
         if high - low < 1e-12:  # back where it was, but for rounding
-            own[:count] = here
+            own[first:last] = here[first:last]
             return value
         angle = low + (high - low) * np.random.random()
 
@@ -146,7 +148,10 @@ def copies_chain(
                 matrix = noisy_matrix(sums, noise, n, which, steps, copy)
                 draw_latents(matrix, which, copy, latent, moved, steps, copies)
                 value = copy_density(matrix, which, copy, moved, steps, copies)
-                values[copy, which] = _slice(sums, value, which, copy, noise, moved, problem)
+                d, count = sizes[which, 0], sizes[which, 2]
+                for block in ((0, d), (d, count)):
+                    value = _slice(sums, value, which, copy, block, noise, moved, problem)
+                values[copy, which] = value
         law = _log_noise(noise, steps)
         for move in range(centred + 1):
             held = 0 if move < centred else 1

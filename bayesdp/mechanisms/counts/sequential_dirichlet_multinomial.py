@@ -73,7 +73,6 @@ the pure epsilon implies, an upper bound.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -84,7 +83,6 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.checks import check_at_least_one, check_one_statistic
-from bayesdp.core.outputs import LISTED
 from bayesdp.core.outputs.records import Column, Records
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput
@@ -305,15 +303,6 @@ class SequentialDirichletMultinomialMechanism(Mechanism):
             seen = y.reshape(*shape, layout.cells, layout.width)
             log = log + _log_labels(seen, prior + part)
         return log
-
-    def outputs(self) -> Integers | None:
-        """All copies, shape (copies, size, columns); None if more than 100,000."""
-        levels = [range(int(each.high) + 1) for each in self._columns]
-        cells = math.prod(map(len, levels))
-        if max(cells, self.size) > LISTED or math.comb(self.size + cells - 1, self.size) > LISTED:
-            return None
-        records = list(itertools.product(*levels))
-        return np.array(list(itertools.combinations_with_replacement(records, self.size)))
 
     # What is written down, read, and what an audit tries.
 
