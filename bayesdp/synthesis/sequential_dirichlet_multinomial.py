@@ -6,30 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bayesdp.checks import keep
-from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.counts.sequential_dirichlet_multinomial import (
     SequentialDirichletMultinomialMechanism,
     check_categorical,
 )
 from bayesdp.mechanisms.families.base import Sums
-from bayesdp.mechanisms.modips.sequential.counts import (
-    columns_of,
-    declared_axes,
-    no_records,
-    sums_of_columns,
-)
-from bayesdp.mechanisms.modips.sequential.layout import layouts_of
 from bayesdp.mechanisms.modips.sequential.steps import CategoricalColumns
-from bayesdp.privacy.guarantee import Guarantee
-from bayesdp.synthesis.base import RecordSynthesizer
-from bayesdp.synthesis.parameters import check_known, check_size
-
-_ANY_N = 1000  # records, to check what doesn't depend on how many there are
+from bayesdp.synthesis.sequential import SequentialSynthesizer
 
 
 @dataclass(frozen=True)
-class SequentialDirichletMultinomialSynthesizer(RecordSynthesizer):
+class SequentialDirichletMultinomialSynthesizer(SequentialSynthesizer):
     """Synthesize tables of labels from a model of their associations, without noise on any count.
 
     Every copy has all columns of all steps, and records of its own, drawn from the posterior
@@ -95,23 +82,7 @@ class SequentialDirichletMultinomialSynthesizer(RecordSynthesizer):
     public_n: bool = True
     weights: Sequence[float] | None = None
 
-    grouped = False
-    variable = "value"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        keep(self, steps=check_categorical(self.steps), size=check_size(self.size, self.public_n))
-        known = _ANY_N if self.public_n else None
-        self.mechanism(known, self.epsilon)  # whose own checks raise
-
-    def tally(self, records: Any) -> Sums:
-        """Count a DataFrame; columns that are in no step aren't read."""
-        layouts = layouts_of(self.steps)
-        return sums_of_columns(layouts, *columns_of(layouts, records, clip=False))
-
-    def empty(self) -> Sums:
-        """The counts of no records."""
-        return self.tally(no_records(layouts_of(self.steps)))
+    check_own = staticmethod(check_categorical)
 
     def statistic(self, tally: Sums) -> Any:
         """Counts of all steps' cells, one step after another."""
@@ -128,19 +99,3 @@ class SequentialDirichletMultinomialSynthesizer(RecordSynthesizer):
             copies=self.copies,
             weights=self.weights,
         )
-
-    def guarantee(self, n: Any = None) -> Guarantee:
-        """Return the guarantee of a release, before any data are touched.
-
-        Parameters
-        ----------
-        n : int, optional
-            The public number of records; None where it is confidential.
-        """
-        check_known(n, self.public_n)
-        return super().guarantee(n)
-
-    @property
-    def axes(self) -> list[Axis]:
-        """The columns of all steps."""
-        return declared_axes(layouts_of(self.steps))

@@ -6,28 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bayesdp.checks import keep
-from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.families.base import Sums
-from bayesdp.mechanisms.modips.sequential.counts import (
-    columns_of,
-    declared_axes,
-    no_records,
-    statistic_of,
-    sums_of_columns,
-)
+from bayesdp.mechanisms.modips.sequential.counts import statistic_of
 from bayesdp.mechanisms.modips.sequential.layout import check_steps, layouts_of
 from bayesdp.mechanisms.modips.sequential.mechanism import SequentialModipsMechanism
 from bayesdp.mechanisms.modips.sequential.steps import Step
-from bayesdp.privacy.guarantee import Guarantee
-from bayesdp.synthesis.base import RecordSynthesizer
-from bayesdp.synthesis.parameters import check_known, check_size
-
-_ANY_N = 1000  # records, to check what doesn't depend on how many there are
+from bayesdp.synthesis.sequential import SequentialSynthesizer
 
 
 @dataclass(frozen=True)
-class SequentialModipsSynthesizer(RecordSynthesizer):
+class SequentialModipsSynthesizer(SequentialSynthesizer):
     """Synthesize whole tables, privately, from a sequence of conditional models.
 
     Every copy has all columns of all steps, and records of its own. Each step declares what its
@@ -102,24 +90,7 @@ class SequentialModipsSynthesizer(RecordSynthesizer):
     delta: float = 0.0
     clip: bool = False
 
-    grouped = False
-    variable = "value"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "steps", check_steps(self.steps))
-        keep(self, size=check_size(self.size, self.public_n))
-        known = _ANY_N if self.public_n else None
-        self.mechanism(known, self.epsilon)  # whose own checks raise
-
-    def tally(self, records: Any) -> Sums:
-        """Sum over a DataFrame; columns that are in no step aren't read."""
-        layouts = layouts_of(self.steps)
-        return sums_of_columns(layouts, *columns_of(layouts, records, clip=self.clip))
-
-    def empty(self) -> Sums:
-        """The sums of no records."""
-        return self.tally(no_records(layouts_of(self.steps)))
+    check_own = staticmethod(check_steps)
 
     def statistic(self, tally: Sums) -> Any:
         """The joint statistic of all steps, from sums."""
@@ -138,19 +109,3 @@ class SequentialModipsSynthesizer(RecordSynthesizer):
             n=known,
             clip=self.clip,
         )
-
-    def guarantee(self, n: Any = None) -> Guarantee:
-        """Return the guarantee of a release, before any data are touched.
-
-        Parameters
-        ----------
-        n : int, optional
-            The public number of records; None where it is confidential.
-        """
-        check_known(n, self.public_n)
-        return super().guarantee(n)
-
-    @property
-    def axes(self) -> list[Axis]:
-        """The columns of all steps."""
-        return declared_axes(layouts_of(self.steps))
