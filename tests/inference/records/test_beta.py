@@ -216,7 +216,7 @@ def test_copies_that_another_program_drew_are_read():
 @pytest.mark.parametrize(
     ("model", "release", "message"),
     [
-        ({}, {}, "n is confidential"),
+        ({}, {}, "n isn't in this release"),
         ({"n": 3}, {"weights": lambda y: 0.5}, "weighted"),
     ],
 )
