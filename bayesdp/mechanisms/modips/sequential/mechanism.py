@@ -366,6 +366,11 @@ class SequentialModipsMechanism(Mechanism):
     # What is written down, read, and what an audit tries.
 
     @property
+    def tractable(self) -> bool:
+        """False: the law of a synthetic table is an integral over what was unseen."""
+        return False
+
+    @property
     def views(self) -> tuple[View, ...]:
         """Views of records, of labels drawn by noisy counts, and of numbers drawn by noisy sums."""
         cells = [self.parts(j)[0] for j in range(len(self.steps))]
