@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bayesdp.core.drawn_moments import DrawnMomentsView
-from bayesdp.core.views import check_tractable, view_of
+from bayesdp.core.views import view_of
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.conflict import Noise
 from bayesdp.inference.regression.linear_read import (
@@ -107,9 +107,7 @@ def read_copies(
             f"there are {len(releases)} releases, and one is of synthetic copies, whose noisy sums "
             "were not released; such copies are fitted by themselves: give that release alone"
         )
-    mechanism = releases[0].mechanism
-    check_tractable(mechanism, DrawnMomentsView)
-    view: Any = view_of(mechanism, DrawnMomentsView)
+    view: Any = view_of(releases[0].mechanism, DrawnMomentsView)
     order = _order(view, response, predictors)
     p = len(order) - 1 if predictors is None else len(predictors)
     possible_sizes(view.n, sizes, len(order) + 1)
