@@ -64,14 +64,15 @@ def sample_copies(
 
 def _start(given: ReadCopies, rng: np.random.Generator) -> State:
     """Start near the pooled copies' moments, without noise."""
-    _, whole, steps, (grams, _, _, bound) = given.problem
+    _, whole, steps, copies = given.problem
     d = whole[0][0].size
     u = np.zeros(d + d * (d + 1) // 2)
     u[d : 2 * d] = _ONE
     u += 0.1 * rng.standard_normal(u.size)
-    noise = np.zeros((*grams.shape[:2], steps[1].shape[1]))
-    moved = np.zeros((*grams.shape[:2], grams.shape[2] - 1, grams.shape[2]))
-    return u, noise, bound.copy(), moved, np.zeros(2)
+    many, drawn, width, _ = copies.gram.shape
+    noise = np.zeros((many, drawn, steps.where.shape[1]))
+    moved = np.zeros((many, drawn, width - 1, width))
+    return u, noise, copies.bound.copy(), moved, np.zeros(2)
 
 
 def _root(kept: list[Floats], before: Floats) -> Floats:

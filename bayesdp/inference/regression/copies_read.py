@@ -181,7 +181,6 @@ def _steps(view: DrawnMomentsView, place: Sequence[int]) -> Steps:
     """Lay out the steps for the kernels, columns by their places in the model's order."""
     many, d = len(view.drawn), len(place)
     width = max(len(step.cells) for step in view.drawn)
-    columns = np.zeros((many, d), dtype=np.int64)
     where = np.zeros((many, width), dtype=np.int64)
     sizes = np.zeros((many, 3), dtype=np.int64)
     scales = np.ones((many, width))
@@ -190,7 +189,7 @@ def _steps(view: DrawnMomentsView, place: Sequence[int]) -> Steps:
     for s, step in enumerate(view.drawn):
         own = [place.index(c) for c in step.columns]
         sums, cells = _sums_of(own, d), step.cells
-        columns[s, : len(own)], where[s, : len(sums)] = own, sums
+        where[s, : len(sums)] = sums
         sizes[s] = len(own), step.given, len(sums)
         for i, cell in enumerate(cells):
             check_fine(cell)
@@ -200,7 +199,7 @@ def _steps(view: DrawnMomentsView, place: Sequence[int]) -> Steps:
             scales[s, i] = cell.scale
             laplace.add(cell.noise.laplace)
     priors = np.array([step.prior for step in view.drawn], dtype=np.float64)
-    return columns, where, sizes, priors, scales, ends, not laplace.pop()
+    return Steps(where, sizes, priors, scales, ends, not laplace.pop())
 
 
 def _copies(view: DrawnMomentsView, tables: Sequence[Floats]) -> Copies:
@@ -224,7 +223,7 @@ def _copies(view: DrawnMomentsView, tables: Sequence[Floats]) -> Copies:
                     bounds.append(x[at, j + 1])
                     count += int(at.sum())
             firsts[m, s, d:] = count
-    return grams, firsts, np.concatenate(designs), np.concatenate(bounds)
+    return Copies(grams, firsts, np.concatenate(designs), np.concatenate(bounds))
 
 
 def _base(covariance: Floats, view: DrawnMomentsView, copies: int) -> Floats:

@@ -35,7 +35,7 @@ _CENTRED = 2  # moves a coordinate with the noisy moments held, which are cheap
 
 @kernel
 def _log_noise(noise: Floats, steps: Steps) -> float:
-    sizes, scale, gaussian = steps[2], steps[4], steps[6]
+    sizes, scale, gaussian = steps.sizes, steps.scale, steps.gaussian
     total = 0.0
     for copy in range(noise.shape[0]):
         for which in range(noise.shape[1]):
@@ -73,10 +73,10 @@ def _slice(
 ) -> float:
     """Draw a block of one copy's noise of a step given the rest; return the copy's log density."""
     n, _, steps, copies = problem
-    (first, last), gaussian = block, steps[6]
+    (first, last), gaussian = block, steps.gaussian
     own, here, other = noise[copy, which], np.empty(last), np.empty(last)
     for i in range(first, last):
-        here[i], sd = own[i], steps[4][which, i]
+        here[i], sd = own[i], steps.scale[which, i]
         if not gaussian:
             sd = _spread(own[i], sd)
         other[i] = sd * np.random.normal()
@@ -137,7 +137,7 @@ def copies_chain(
     n, whole, steps, copies = problem
     u, noise, latent, moved, lengths = state
     many, each = noise.shape[0], noise.shape[1]
-    where, sizes = steps[1], steps[2]
+    where, sizes = steps.where, steps.sizes
     kept, stats = np.empty((draws, u.size)), np.empty((draws, 3))
     prior, sums = sums_density(u, n, whole)
     values, others = np.empty((many, each)), np.empty((many, each))

@@ -17,6 +17,7 @@ which only enters as its own column's response, as later columns were drawn by t
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,16 +26,54 @@ from bayesdp.kernels.compiling import kernel
 from bayesdp.kernels.regression.factors import Floats, factor
 
 Integers = NDArray[np.int64]
-Steps = tuple[Integers, Integers, Integers, Floats, Floats, Floats, bool]
-"""Of each step: its columns' places among all, its sums' places among all, (d, given columns,
-sums); the prior (m0, k, a, b), the noise's scales, and its lower and upper ends, shape (steps, 2,
-sums). And whether the noise is Gaussian."""
-Copies = tuple[Floats, Integers, Floats, Floats]
-"""Each copy's sums of products of (1, columns) of each step, shape (copies, steps, d + 1, d + 1);
-where the numbers set to a bound begin, of each copy, step and column, shape (copies, steps, d + 1);
-of these numbers (1, columns before), and the bounds, -1 or 1."""
 
 _LOG_TWO_PI = math.log(2 * math.pi)
+
+
+class Steps(NamedTuple):
+    """Steps by which a copy's numbers are drawn, and the noise on each one's sums.
+
+    Attributes
+    ----------
+    where : shape (steps, most sums)
+        Places of a step's sums among those of all columns.
+    sizes : shape (steps, 3)
+        Numbers of columns, of those that are given, and of sums.
+    prior : shape (steps, 4)
+        m0, k, a and b.
+    scale : shape (steps, most sums)
+    ends : shape (steps, 2, most sums)
+        Least and greatest noisy sums.
+    gaussian : bool
+    """
+
+    where: Integers
+    sizes: Integers
+    prior: Floats
+    scale: Floats
+    ends: Floats
+    gaussian: bool
+
+
+class Copies(NamedTuple):
+    """Copies' numbers, as their law needs them; d columns in the widest step.
+
+    Attributes
+    ----------
+    gram : shape (copies, steps, d + 1, d + 1)
+        Sums of products of (1, columns).
+    first : shape (copies, steps, d + 1)
+        Where a column's numbers that were set to a bound begin.
+    design : shape (numbers at bounds, d + 1)
+        Of each, (1, columns before).
+    bound : shape (numbers at bounds,)
+        -1 or 1.
+    """
+
+    gram: Floats
+    first: Integers
+    design: Floats
+    bound: Floats
 
 
 @kernel
@@ -42,8 +81,8 @@ def noisy_matrix(
     sums: Floats, noise: Floats, n: float, which: int, steps: Steps, copy: int
 ) -> Floats:
     """Noisy sums of products of (1, columns) of one copy of a step, bounded and projected."""
-    _, where, sizes, _, _, ends, _ = steps
-    d, count = sizes[which, 0], sizes[which, 2]
+    where, ends = steps.where, steps.ends
+    d, count = steps.sizes[which, 0], steps.sizes[which, 2]
     z = np.empty(count)
     for i in range(count):
         z[i] = sums[where[which, i]] + noise[copy, which, i]
@@ -99,9 +138,8 @@ def copy_density(
     whole: Floats, which: int, copy: int, moved: Floats, steps: Steps, copies: Copies
 ) -> float:
     """Log p(a copy's numbers of a step | its noisy matrix), numbers at bounds by their latents."""
-    _, _, sizes, priors, _, _, _ = steps
-    prior, gram = priors[which], copies[0][copy, which]
-    d, start = sizes[which, 0], sizes[which, 1]
+    prior, gram = steps.prior[which], copies.gram[copy, which]
+    d, start = steps.sizes[which, 0], steps.sizes[which, 1]
     size, total = gram[0, 0], 0.0
     before = prior[2] + whole[0, 0] / 2
     after = before + size / 2
@@ -142,17 +180,16 @@ def draw_latents(
     copies: Copies,
 ) -> None:
     """Draw the numbers that were set to a bound, given a draw of the regression's parameters."""
-    _, _, sizes, priors, _, _, _ = steps
-    grams, firsts, design, bound = copies
-    prior, d = priors[which], sizes[which, 0]
-    for j in range(sizes[which, 1], d):
-        first, last = firsts[copy, which, j], firsts[copy, which, j + 1]
+    gram, design, bound = copies.gram[copy, which], copies.design, copies.bound
+    prior, d = steps.prior[which], steps.sizes[which, 0]
+    for j in range(steps.sizes[which, 1], d):
+        first, last = copies.first[copy, which, j], copies.first[copy, which, j + 1]
         if first == last:
             continue
         own = moved[copy, which, j]
-        matrix = _with_copy(whole, j, prior, grams[copy, which], own)
+        matrix = _with_copy(whole, j, prior, gram, own)
         factor(matrix, j + 1)
-        shape = prior[2] + (whole[0, 0] + grams[copy, which, 0, 0]) / 2
+        shape = prior[2] + (whole[0, 0] + gram[0, 0]) / 2
         left = prior[3] + matrix[j + 1, j + 1] ** 2 / 2
         sd = math.sqrt(left / np.random.standard_gamma(shape))
         c = np.empty(j + 1)

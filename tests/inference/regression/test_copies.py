@@ -18,7 +18,7 @@ from bayesdp.core.views import view_of
 from bayesdp.inference.readers import models_of
 from bayesdp.inference.regression.copies_chain import sample_copies
 from bayesdp.inference.regression.copies_read import ReadCopies, read_copies
-from bayesdp.kernels.regression.copies_law import copy_density, draw_latents, noisy_matrix
+from bayesdp.kernels.regression.copies_law import Copies, copy_density, draw_latents, noisy_matrix
 from bayesdp.mechanisms.families.linear_regression_draws import drawn_regression, projected
 from bayesdp.mechanisms.families.moments import moments_of
 from bayesdp.mechanisms.modips.sequential.counts import drawn_copy
@@ -249,21 +249,21 @@ def test_it_is_the_posterior_by_weighted_draws_from_the_prior(copies):
 
 
 def of_half_the_noise(given: ReadCopies) -> ReadCopies:
-    n, whole, (*some, scales, ends, gaussian), copies = given.problem
-    steps: Any = (*some, scales / 2, ends, gaussian)
+    n, whole, steps, copies = given.problem
+    steps = steps._replace(scale=steps.scale / 2)
     return dataclasses.replace(given, problem=(n, whole, steps, copies))
 
 
 def of_bounds_as_numbers(given: ReadCopies) -> ReadCopies:
-    n, whole, steps, (grams, firsts, design, bound) = given.problem
-    copies = grams, np.zeros_like(firsts), design[:0].copy(), bound[:0].copy()
+    n, whole, steps, (gram, first, design, bound) = given.problem
+    copies = Copies(gram, np.zeros_like(first), design[:0].copy(), bound[:0].copy())
     return dataclasses.replace(given, problem=(n, whole, steps, copies))
 
 
 def of_the_first_copy(given: ReadCopies) -> ReadCopies:
-    n, whole, steps, (grams, firsts, design, bound) = given.problem
-    last = firsts[0].max()
-    copies = grams[:1].copy(), firsts[:1].copy(), design[:last].copy(), bound[:last].copy()
+    n, whole, steps, (gram, first, design, bound) = given.problem
+    last = first[0].max()
+    copies = Copies(gram[:1].copy(), first[:1].copy(), design[:last].copy(), bound[:last].copy())
     return dataclasses.replace(given, problem=(n, whole, steps, copies))
 
 
@@ -312,22 +312,20 @@ def test_more_copies_and_steps_are_read_where_they_are():
     assert given.names == ("intercept", "b")
     assert given.ends.tolist() == [[5, 7], [0, 4]]
     assert given.clipped == 4
-    _, _, (columns, where, sizes, priors, scales, ends, gaussian), copies = given.problem
-    # in the model's order: b, y, a; sums, squares, products by, ba, ya
-    assert columns.tolist() == [[2, 1, 0], [1, 0, 0]]  # of a, y; and of y, b
-    assert where.tolist() == [[2, 1, 5, 4, 8], [1, 0, 4, 3, 6]]
-    assert sizes.tolist() == [[2, 0, 5], [2, 1, 5]]
-    assert priors[1].tolist() == list(STEP)
-    assert scales[0] == pytest.approx([4.0, 4.0, 2.0, 2.0, 4.0])
-    assert scales[1] == pytest.approx([8.0, 8.0, 4.0, 4.0, 8.0])
-    assert ends[1].tolist() == [[-50, -50, 0, 0, -50], [50] * 5]
-    assert not gaussian
-    grams, firsts, design, bound = copies
-    assert grams[0, 0].tolist() == [[2, 1, 0.5], [1, 1, 1], [0.5, 1, 1.25]]
+    _, _, steps, copies = given.problem
+    # in the model's order: b, y, a; sums, squares, products by, ba, ya; of a, y, and of y, b
+    assert steps.where.tolist() == [[2, 1, 5, 4, 8], [1, 0, 4, 3, 6]]
+    assert steps.sizes.tolist() == [[2, 0, 5], [2, 1, 5]]
+    assert steps.prior[1].tolist() == list(STEP)
+    assert steps.scale[0] == pytest.approx([4.0, 4.0, 2.0, 2.0, 4.0])
+    assert steps.scale[1] == pytest.approx([8.0, 8.0, 4.0, 4.0, 8.0])
+    assert steps.ends[1].tolist() == [[-50, -50, 0, 0, -50], [50] * 5]
+    assert not steps.gaussian
+    assert copies.gram[0, 0].tolist() == [[2, 1, 0.5], [1, 1, 1], [0.5, 1, 1.25]]
     # copies' a and y, then b, which alone its step drew
-    assert firsts.tolist() == [[[0, 1, 2], [2, 2, 2]], [[2, 3, 3], [3, 3, 4]]]
-    assert bound.tolist() == [1, 1, -1, 1]
-    assert design[:, :2].tolist() == [[1, 1], [1, 1], [1, -1], [1, 0.5]]
+    assert copies.first.tolist() == [[[0, 1, 2], [2, 2, 2]], [[2, 3, 3], [3, 3, 4]]]
+    assert copies.bound.tolist() == [1, 1, -1, 1]
+    assert copies.design[:, :2].tolist() == [[1, 1], [1, 1], [1, -1], [1, 0.5]]
 
 
 def frame(rows: int = 200) -> pd.DataFrame:
