@@ -249,7 +249,7 @@ def sample(
         halting = Halting(step)
         given = (raking, warmup, draws, thin, kept, halting)
         run = in_threads(lambda seed: _chain(problem, layout, seed, *given), children, halting)
-    longest = max(len(table.records) for each, *_ in run for table in each)
+    longest = max(1, *(len(table.records) for each, *_ in run for table in each))
     shape = (chains, len(kept), longest, len(problem.levels))
     records = np.full(shape, ABSENT, dtype=np.uint16)
     for c, (each, *_) in enumerate(run):

@@ -10,6 +10,7 @@ import pytest
 
 import bayesdp as bdp
 from bayesdp.errors import BudgetExceeded, InvalidInput
+from bayesdp.report.whole_table import summarize_table
 
 COLUMNS = {
     "age": {"type": "integer", "bounds": (18, 90), "bins": [18, 30, 60, 90]},
@@ -166,6 +167,23 @@ def test_strange_values_are_counted_where_the_schema_says_and_are_in_no_file_or_
     assert b"seen" in shown
     for trace in (b"Quetz", b"Xochi", b"7306", b"9182", b"1613", b"2219"):
         assert trace not in shown
+
+
+def test_a_table_without_a_record_is_fitted_and_reported():
+    """So little noise that all latent tables are empty."""
+    schema = bdp.Schema({"a": {"type": "boolean"}, "b": {"type": "integer", "bounds": (0, 3)}})
+    frame = pd.DataFrame({"a": pd.array([], dtype="boolean"), "b": np.array([], dtype=np.int64)})
+    with bdp.reproducible(3):
+        release = bdp.TableSynthesizer(schema, epsilon=40.0).release(frame)
+    run = {"draws": 20, "warmup": 20, "chains": 2, "thin": 1, "tables": 5, "seed": 1}
+    with pytest.warns(UserWarning, match="below 6 slopes by latent tables"):
+        posterior = bdp.TableModel(classes=2).fit(release, **run)
+    assert posterior.posterior["n"].max() == 0
+    assert [len(copy) for copy in posterior.synthetic(2)] == [0, 0]
+    assert posterior.table(["a"], target="data").interval()["upper"].tolist() == [0, 0]
+    with pytest.raises(InvalidInput, match="may have no record at all"):
+        posterior.table(["a"])
+    assert summarize_table(posterior, release).classes == 2
 
 
 @pytest.mark.slow
