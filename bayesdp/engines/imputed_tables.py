@@ -105,8 +105,8 @@ def _impute(
     d, classes, grid = len(imputation.cells), imputation.classes, grid_of(imputation.concentration)
     codes = np.array([np.where(j in imputation.imputed, known.levels[j], -1) for j in range(d)])
     sizes, counts = np.zeros(classes), np.zeros((sum(imputation.cells), classes))
-    totals, spread = np.zeros((d, classes)), np.full(d + 1, 0.5)
-    inverse = np.ones((d, classes))
+    totals, inverse = np.zeros((d, classes)), np.ones((d, classes))
+    spread, prior = np.full(d + 1, 0.5), np.full(sum(imputation.cells), 0.5)
     for t, table in enumerate(tables):
         rows = table[table[:, 0] != ABSENT]
         state = Complete(
@@ -118,6 +118,7 @@ def _impute(
             totals,
             inverse,
             spread,
+            prior,
         )
         take_table(known, state, rng)
         for sweep in range(sweeps if t else _FIRST):

@@ -539,6 +539,7 @@ def counted(
         turned,
         inverse,
         spread,
+        np.full(int(layout.starts[-1]), 0.5),
         np.ones(int(layout.starts[-1])),  # which a sweep computes first
         np.zeros(d),
         offers_of(problem.chosen, d, gaps_of(problem.chosen, pooled[:n])),

@@ -18,6 +18,7 @@ from bayesdp.engines.latent_records import (
 from bayesdp.engines.latent_tables import variables_of
 from bayesdp.errors import EngineFailed
 from bayesdp.kernels.table.records import carry_batches, draw_spread, sweep
+from tests.latent_classes import over_bases
 
 LEVELS = (2, 3)
 CLASSES = 2
@@ -43,14 +44,21 @@ def _rising(b, count):
     return math.lgamma(b + count) - math.lgamma(b)
 
 
-def _log_prior(records, spread):
-    """Collapsed log probability of labelled records, each a class and its levels."""
+def _log_prior(records, spread, drawn):
+    """Collapsed log probability of labelled records, each a class and its levels.
+
+    Bases are uniform on all there may be, if `drawn`, and else even.
+    """
     a = spread[-1]
     sizes = Counter(record[0] for record in records)
     log = sum(_rising(a, size) for size in sizes.values()) - _rising(CLASSES * a, len(records))
     for j, levels in enumerate(LEVELS):
         cells = Counter((record[0], record[1 + j]) for record in records)
-        log += sum(_rising(spread[j], count) for count in cells.values())
+        if drawn:
+            counts = tuple(tuple(cells[k, c] for c in range(levels)) for k in range(CLASSES))
+            log += math.log(over_bases(counts, levels * spread[j]))
+        else:
+            log += sum(_rising(spread[j], count) for count in cells.values())
         log -= sum(_rising(levels * spread[j], size) for size in sizes.values())
     return log
 
@@ -72,7 +80,7 @@ def _table(records, labelled):
     return tuple(sorted(record[1 - labelled :] for record in records))
 
 
-def _exact(sizes, spreads, rules, seen, pool, labelled):
+def _exact(sizes, spreads, rules, seen, pool, labelled, drawn):
     """Posterior probabilities of all tables, with classes or without, from all their records."""
     every = list(itertools.product(range(CLASSES), *map(range, LEVELS)))
     if rules:
@@ -83,7 +91,7 @@ def _exact(sizes, spreads, rules, seen, pool, labelled):
             orders = math.factorial(n)
             for times in Counter(records).values():
                 orders //= math.factorial(times)
-            weights = [math.exp(_log_prior(records, spread)) for spread in spreads]
+            weights = [math.exp(_log_prior(records, spread, drawn)) for spread in spreads]
             found[_table(records, labelled)] += (
                 orders * sum(weights) * math.exp(_log_noise(records, seen, pool))
             )
@@ -134,6 +142,7 @@ def test_tables_are_drawn_from_their_posterior(known, spread, rules, pooled, car
     state = counted(problem, layout_of(problem), records, np.zeros(capacity, dtype=np.int32), n)
     own = PURE if carried else SPREAD
     state.spread[:] = own
+    state.prior[:] = np.repeat(own[:2], LEVELS)
     sizes_of = np.array(LEVELS)[:, None]
     state.inverse[:] = 1 / (state.sizes + state.spread[:2, None] * sizes_of)
     batches = 20
@@ -142,7 +151,8 @@ def test_tables_are_drawn_from_their_posterior(known, spread, rules, pooled, car
         for _ in range(batches)
     ]
     spreads = list(itertools.product(GRID, repeat=3)) if spread else [own]
-    exact = _exact([n] if known else range(5), spreads, rules, seen, pool, carried)
+    sizes = [n] if known else range(5)
+    exact = _exact(sizes, spreads, rules, seen, pool, carried, drawn=spread)
     assert {table for found in each for table in found} <= set(exact)
     likely = sorted(exact, key=exact.get)[-25:]
     share = np.array([[found[table] / 5000 for table in likely] for found in each])
@@ -219,7 +229,7 @@ def test_classes_are_drawn_however_many_columns_there_are():
     problem = Problem((2,) * d, seen, 20, [], 2)
     records = np.random.default_rng(2).integers(0, 2, (20, d)).astype(np.uint16)
     state = counted(problem, layout_of(problem), records, np.zeros(20, dtype=np.int32), 20)
-    state.spread[:] = 20.0
+    state.spread[:], state.prior[:] = 20.0, 20.0
     state.inverse[:] = 1 / (state.sizes + 40.0)
     sweep(layout_of(problem), state, 0.0, 2, 0, np.random.default_rng(1))
     assert set(state.classes.tolist()) == {0, 1}

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import bayesdp as bdp
-from bayesdp.engines.latent_records import CONCENTRATION, grid_of
+from tests.latent_classes import from_the_prior
 
 FALSE_ALARM = 1e-6
 KEPT = 40
@@ -34,18 +34,6 @@ def measured(schema, codes, epsilon, noise, seed):
     )
     with bdp.reproducible(seed):
         return bdp.Release.of(made, made.release(made.statistic_of(codes)), delta=1e-6)
-
-
-def from_the_prior(rng, levels, classes, n):
-    """Records of a latent class model with concentrations from their prior."""
-    shares = rng.dirichlet(np.full(classes, rng.choice(grid_of(CONCENTRATION))))
-    each = rng.choice(classes, n, p=shares)
-    columns = []
-    for size in levels:
-        psi = rng.dirichlet(np.full(size, rng.choice(grid_of(CONCENTRATION))), classes)
-        ends = np.cumsum(psi, axis=1)[each]
-        columns.append(np.minimum((rng.random(n)[:, None] >= ends).sum(axis=1), size - 1))
-    return np.stack(columns, axis=1)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from scipy import stats
 
 import bayesdp as bdp
 from bayesdp.engines import latent_records
-from tests.statistical.test_table_calibration import from_the_prior
+from tests.latent_classes import from_the_prior
 
 FALSE_ALARM = 1e-6
 KEPT = 40

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import bayesdp as bdp
-from tests.statistical.test_table_calibration import from_the_prior
+from tests.latent_classes import from_the_prior
 from tests.statistical.test_table_copies_calibration import (
     FALSE_ALARM,
     KEPT,

@@ -1,14 +1,17 @@
 r"""The model of a whole table: latent records, given noisy counts of its marginals.
 
     class shares ~ Dirichlet(a, ..., a),
-    a column's probabilities in each class ~ Dirichlet(b, ..., b), b of the column,
+    a column's base ~ Dirichlet(1, ..., 1), over its L levels,
+    its probabilities in each class ~ Dirichlet(b L base), b of the column,
     record i: its class, and given it each column by itself,
     released counts, and choices of marginals on confidential ones | all records ~ mechanism.
 
 Only the noisy counts are seen. Any dependence between columns is a mixture of enough classes
 (Dunson and Xing 2009), so that the model's cost follows records, columns and marginals and never
 the table's cells. a and the b are uniform on a grid of 40 logarithms, from that of 0.001 to that of
-20 or as `concentration` says, which lets columns and classes that are nearly constant be so.
+20 or as `concentration` says, which lets columns and classes that are nearly constant be so. All
+classes have a column's base in common, so that where little says how a class differs, its levels
+are as common as everywhere, not equally so: a rare label isn't drawn up.
 Records that a rule of the schema excludes have prior probability 0 (the prior is restricted to
 tables without any), and where n is confidential it is uniform. All parameters are summed out and
 the records drawn (`bayesdp.kernels.table.records`).
@@ -100,9 +103,9 @@ class TableModel(Model):
         synthetic copies.
     concentration : tuple of two floats
         The least and the largest value of the prior's concentrations, from 1e-6 to 1e6: of the
-        class shares, and of each column's probabilities within a class. Equal ends fix them: with
-        (1, 1) all these probabilities are uniform. Small ones expect few classes, and columns that
-        are nearly constant within one; large ones expect no dependence.
+        class shares, and of each column's probabilities within a class. Equal ends fix them. Small
+        ones expect few classes, and columns that are nearly constant within one; large ones expect
+        no dependence, as all classes then have a column's base, the prior of which is uniform.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Draws that chains over tables have in common: by weights, and of a prior's concentration."""
+"""Draws that chains over tables have in common: by weights, and of a prior's parameters."""
 
 from __future__ import annotations
 
@@ -25,28 +25,79 @@ def chosen(weights: Any, size: int, total: float, rng: Any) -> int:
 
 
 @kernel
-def draw_concentration(counts: Any, totals: Any, grid: Any, rng: Any) -> Any:
-    """Draw b of a grid of equally likely values, where shares ~ Dirichlet(b, ..., b).
+def draw_concentration(counts: Any, totals: Any, base: Any, grid: Any, rng: Any) -> Any:
+    """Draw b of a grid of equally likely values, where shares ~ Dirichlet(b L base).
 
     Parameters
     ----------
-    counts : ndarray, shape (multinomials, levels)
+    counts : ndarray, shape (multinomials, L)
     totals : ndarray, shape (multinomials,)
         Their sums.
+    base : ndarray, shape (L,)
+        Sums to 1.
     grid : ndarray
     rng : numpy Generator
     """
     multinomials, levels = counts.shape
-    weights = np.empty(grid.size)
+    weights, constants = np.empty(grid.size), np.empty(levels)
     for g in range(grid.size):
-        b = grid[g]
-        base, whole = math.lgamma(b), levels * b
+        whole = grid[g] * levels
+        for c in range(levels):
+            constants[c] = math.lgamma(whole * base[c])
         log = multinomials * math.lgamma(whole)
         for k in range(multinomials):
             log -= math.lgamma(totals[k] + whole)
             for c in range(levels):
                 if counts[k, c] > 0.0:
-                    log += math.lgamma(counts[k, c] + b) - base
+                    log += math.lgamma(counts[k, c] + whole * base[c]) - constants[c]
         weights[g] = log
     weights[:] = np.exp(weights - weights.max())
     return grid[chosen(weights, grid.size, weights.sum(), rng)]
+
+
+@inlined
+def _draw_base(counts: Any, weight: float, base: Any, rng: Any) -> None:
+    """Draw the base, uniform a priori, of multinomials whose shares ~ Dirichlet(weight base).
+
+    A count is seated in a Chinese restaurant at T tables, the sum over i below it of
+    Bernoulli(w / (w + i)), w = weight base_c. Given the sums of T over multinomials, the base is
+    Dirichlet(1 + these) (Teh, Jordan, Beal and Blei 2006, section 5).
+    """
+    multinomials, levels = counts.shape
+    total = 0.0
+    for c in range(levels):
+        w, tables = weight * base[c], 0
+        for k in range(multinomials):
+            for i in range(int(counts[k, c])):
+                tables += rng.random() * (w + i) < w
+        base[c] = rng.standard_gamma(1.0 + tables)
+        total += base[c]
+    for c in range(levels):
+        base[c] /= total
+
+
+@kernel
+def draw_prior(counts: Any, totals: Any, prior: Any, grid: Any, rng: Any) -> Any:
+    """Draw the prior that multinomials have in common: its base, then its concentration b.
+
+    Parameters
+    ----------
+    counts : ndarray, shape (multinomials, L)
+    totals : ndarray, shape (multinomials,)
+        Their sums.
+    prior : ndarray, shape (L,)
+        Their shares ~ Dirichlet(prior), which is b L base; overwritten.
+    grid : ndarray
+        Equally likely values of b.
+    rng : numpy Generator
+
+    Returns
+    -------
+    b
+    """
+    weight = prior.sum()
+    prior /= weight
+    _draw_base(counts, weight, prior, rng)
+    b = draw_concentration(counts, totals, prior, grid, rng)
+    prior *= b * prior.size
+    return b

@@ -3,7 +3,8 @@ r"""Gibbs moves of the classes and missing values of a table's records, where an
 Complete records are a latent class model's, with parameters collapsed:
 
     k ~ Dirichlet-multinomial(a, ..., a),
-    column j of the records of class k ~ Dirichlet-multinomial(b_j, ..., b_j), all independent,
+    column j of the records of class k ~ Dirichlet-multinomial(b_j L_j base_j), all independent,
+    base_j ~ Dirichlet(1, ..., 1), over its L_j values,
 
 restricted to records that no rule excludes (Vermunt, Van Ginkel, Van der Ark and Sijtsma 2008; Si
 and Reiter 2013). That a value is missing says nothing of the record's class: the law of what is
@@ -11,13 +12,14 @@ missing, given what is there, cancels (Rubin 1976). If it said something, as whe
 more level, the values in classes of missing ones alone would be the prior's. So a record's class,
 given all others, has the weight
 
-    (size_k + a) prod over observed columns j of (count_jk(x_j) + b_j) / (total_jk + L_j b_j),
+    (size_k + a) prod over observed columns j of (count_jk(x_j) + w_j(x_j)) / (total_jk + L_j b_j),
 
-and its missing values, given the class, have those of the factors, each for itself. Both are drawn
-together, until no rule excludes the record; after `TRIES` the record stays as it was, which leaves
-the law as it is, as how likely that is depends on the others alone. A missing value stays missing
-where rules exclude all others beside the record's other values: it doesn't apply, and has no
-factor. Values that were drawn count in later weights, as parameters are collapsed.
+with w_j = b_j L_j base_j, and its missing values, given the class, have those of the factors, each
+for itself. Both are drawn together, until no rule excludes the record; after `TRIES` the record
+stays as it was, which leaves the law as it is, as how likely that is depends on the others alone. A
+missing value stays missing where rules exclude all others beside the record's other values: it
+doesn't apply, and has no factor. Values that were drawn count in later weights, as parameters are
+collapsed.
 """
 
 from __future__ import annotations
@@ -28,15 +30,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.kernels.compiling import inlined, kernel
-from bayesdp.kernels.table.drawing import chosen, draw_concentration
+from bayesdp.kernels.table.drawing import chosen, draw_concentration, draw_prior
 from bayesdp.kernels.table.state import Rules, is_excluded
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 TRIES = 200
-_WIDEST = 24
-"""Columns whose factors are multiplied at once: each is above 1e-12, and a float 1e-308."""
+_WIDEST = 16
+"""Columns whose factors are multiplied at once: each is above 1e-18, and a float 1e-308."""
 
 
 class Known(NamedTuple):
@@ -74,6 +76,8 @@ class Complete(NamedTuple):
         Sums of a column's counts, and 1 / (total + L_j b_j).
     spread : shape (d + 1,)
         b of the columns, and a last.
+    prior : shape (all columns' codes,)
+        b_j times the column's number of values, times the base of each.
     """
 
     records: NDArray[np.uint16]
@@ -84,6 +88,7 @@ class Complete(NamedTuple):
     totals: Floats
     inverse: Floats
     spread: Floats
+    prior: Floats
 
 
 @inlined
@@ -110,7 +115,8 @@ def _weigh(known: Any, state: Any, i: int, room: Any) -> float:
     for j in range(d):
         if state.missing[i, j]:
             continue
-        place, b = known.starts[j] + np.int64(state.records[i, j]), state.spread[j]
+        place = known.starts[j] + np.int64(state.records[i, j])
+        b = state.prior[place]
         for k in range(classes):
             room[k] *= (state.counts[place, k] + b) * state.inverse[j, k]
         taken += 1
@@ -134,7 +140,8 @@ def _fill(known: Any, state: Any, i: int, k: int, row: Any, spare: Any, rng: Any
         if state.missing[i, j]:
             total = 0.0
             for c in range(known.levels[j]):
-                spare[c] = state.counts[known.starts[j] + c, k] + state.spread[j]
+                place = known.starts[j] + c
+                spare[c] = state.counts[place, k] + state.prior[place]
                 total += spare[c]
             row[j] = chosen(spare, known.levels[j], total, rng)
 
@@ -210,13 +217,14 @@ def take_table(known: Any, state: Any, rng: Any) -> None:
 
 @kernel
 def draw_spread_complete(known: Any, state: Any, grid: Any, rng: Any) -> None:
-    """Draw each b_j, and a, from its conditional on a grid of equally likely values."""
+    """Draw each column's base and b_j, and a; these two are of a grid of equally likely values."""
     d, classes = known.levels.size, state.sizes.size
     for j in range(d):
         counts = state.counts[known.starts[j] : known.starts[j] + known.levels[j]].T
-        state.spread[j] = draw_concentration(counts, state.totals[j], grid, rng)
+        prior = state.prior[known.starts[j] : known.starts[j] + known.levels[j]]
+        state.spread[j] = draw_prior(counts, state.totals[j], prior, grid, rng)
         for k in range(classes):
             total = state.totals[j, k] + known.levels[j] * state.spread[j]
             state.inverse[j, k] = 1.0 / total
-    whole = state.sizes.reshape((1, classes))
-    state.spread[d] = draw_concentration(whole, np.full(1, whole.sum()), grid, rng)
+    whole, even = state.sizes.reshape((1, classes)), np.full(classes, 1.0 / classes)
+    state.spread[d] = draw_concentration(whole, np.full(1, whole.sum()), even, grid, rng)

@@ -3,7 +3,8 @@ r"""Gibbs and Metropolis moves of latent records, given noisy counts of a table'
 A record i has a class k_i of K and a level x_ij in each column. Their parameters are collapsed:
 
     k ~ Dirichlet-multinomial(a, ..., a),
-    column j of the records of class k ~ Dirichlet-multinomial(b_j, ..., b_j), all independent,
+    column j of the records of class k ~ Dirichlet-multinomial(b_j L_j base_j), all independent,
+    base_j ~ Dirichlet(1, ..., 1), over its L_j levels,
 
 restricted to records that no rule excludes, and every count of a marginal is seen with noise. With
 `left` = seen - count, one more record in a cell changes the log likelihood by
@@ -18,9 +19,9 @@ with the ratio of the targets times
 
     C(N_a, m) / C(N_b + m, m), for N_a and N_b records with these levels in the class;
 
-with b_j = 1 the prior cancels, so that a batch feels the noise alone. Where n isn't known, with a
-uniform prior on {0, ..., capacity}, a record is born from the collapsed predictive, or one chosen
-at random dies: the prior and the proposals cancel, and the likelihoods' ratio is left.
+with b_j L_j base_j = 1 the prior cancels, so that a batch feels the noise alone. Where n isn't
+known, with a uniform prior on {0, ..., capacity}, a record is born from the collapsed predictive,
+or one chosen at random dies: prior and proposals cancel, and the likelihoods' ratio is left.
 
 Levels of a column may be pooled, neighbours together: a marginal of that column alone counts its
 levels, any other their pools. What the former says of a level is then the same for all records, and
@@ -47,7 +48,7 @@ from numpy.typing import NDArray
 
 from bayesdp.kernels.compiling import inlined, kernel
 from bayesdp.kernels.table.choices import weigh_level, weigh_record
-from bayesdp.kernels.table.drawing import chosen, draw_concentration
+from bayesdp.kernels.table.drawing import chosen, draw_concentration, draw_prior
 from bayesdp.kernels.table.predictive import weigh_drawn_level, weigh_drawn_record
 from bayesdp.kernels.table.state import (
     CHUNK,
@@ -64,8 +65,8 @@ Integers = NDArray[np.int64]
 
 _LEAST = 1e-200
 """Sum of weights at which factors are computed anew."""
-_WIDEST = 24
-"""Columns whose probabilities are multiplied at once: each is above 1e-12, and a float 1e-308."""
+_WIDEST = 16
+"""Columns whose probabilities are multiplied at once: each is above 1e-18, and a float 1e-308."""
 
 
 class Batch(NamedTuple):
@@ -144,7 +145,7 @@ def _draw_by_pool(
     layout: Any, state: Any, i: int, j: int, room: Any, spare: Any, bases: Any, rng: Any
 ) -> bool:
     """Draw the pool of record i in column j, and the level in it; False if all sums underflow."""
-    k, start, b = state.classes[i], layout.starts[j], state.spread[j]
+    k, start, prior = state.classes[i], layout.starts[j], state.prior
     old, pool = np.int64(state.records[i, j]), np.int64(state.pooled[i, j])
     levels, pools = layout.levels[j], layout.pools[j]
     first, alone = layout.owned[j], layout.alone[j]
@@ -163,7 +164,7 @@ def _draw_by_pool(
     for p in range(pools):
         inside = 0.0
         while c < levels and layout.pool[start + c] == p:
-            inside += (state.counts[k, start + c] + b) * state.factor[start + c]
+            inside += (state.counts[k, start + c] + prior[start + c]) * state.factor[start + c]
             c += 1
         room[p] = inside * math.exp(room[p] - top)
         total += room[p]
@@ -176,7 +177,8 @@ def _draw_by_pool(
             if layout.pool[start + c] == p:
                 if size == 0:
                     at = c
-                spare[size] = (state.counts[k, start + c] + b) * state.factor[start + c]
+                cell = start + c
+                spare[size] = (state.counts[k, cell] + prior[cell]) * state.factor[cell]
                 inside += spare[size]
                 size += 1
         new = at + chosen(spare, size, inside, rng)
@@ -216,10 +218,10 @@ def _draw_level(
     top = room[old]  # which no rule excludes
     for c in range(levels):
         top = max(top, room[c])
-    total, b = 0.0, state.spread[j]
+    total = 0.0
     for c in range(levels):
-        prior = state.counts[k, start + c] + b - (1.0 if c == old else 0.0)
-        room[c] = prior * math.exp(room[c] - top)
+        rest = state.counts[k, start + c] - (1.0 if c == old else 0.0)
+        room[c] = (rest + state.prior[start + c]) * math.exp(room[c] - top)
         total += room[c]
     new = chosen(room, levels, total, rng) if total > 0.0 else old
     if new != old and _allowed(layout, state, i, j, new, rng):
@@ -240,7 +242,7 @@ def _weigh_classes(layout: Any, state: Any, row: Any, room: Any, bases: Any) -> 
         for k in range(0, even, CHUNK):
             p0, p1, p2, p3 = room[k], room[k + 1], room[k + 2], room[k + 3]
             for j in range(first, last):
-                place, b = bases[j], state.spread[j]
+                place, b = bases[j], state.prior[bases[j]]
                 p0 *= (state.turned[place, k] + b) * state.inverse[j, k]
                 p1 *= (state.turned[place, k + 1] + b) * state.inverse[j, k + 1]
                 p2 *= (state.turned[place, k + 2] + b) * state.inverse[j, k + 2]
@@ -248,7 +250,7 @@ def _weigh_classes(layout: Any, state: Any, row: Any, room: Any, bases: Any) -> 
             room[k], room[k + 1], room[k + 2], room[k + 3] = p0, p1, p2, p3
         for k in range(even, size):
             for j in range(first, last):
-                room[k] *= (state.turned[bases[j], k] + state.spread[j]) * state.inverse[j, k]
+                room[k] *= (state.turned[bases[j], k] + state.prior[bases[j]]) * state.inverse[j, k]
         if last < d:  # before a product of many probabilities is none at all
             top = 0.0
             for k in range(size):
@@ -320,18 +322,19 @@ def _batch(layout: Any, state: Any, unseen: Any, batch: Any, rng: Any) -> bool:
     They carry noisy counts along, if some `unseen` are given and not None.
     """
     k, j = int(rng.random() * state.sizes.size), int(rng.random() * layout.levels.size)
-    levels, start, spread = layout.levels[j], layout.starts[j], state.spread[j]
+    levels, start = layout.levels[j], layout.starts[j]
     if levels < 2:
         return False
     a, b = int(rng.random() * levels), int(rng.random() * (levels - 1))
     b += b >= a
     have, there = state.counts[k, start + a], state.counts[k, start + b]
+    lost, gained = state.prior[start + a], state.prior[start + b]
     m = int(math.exp(rng.random() * math.log(batch.picked.size + 1.0)))
     if m > have:
         return False
     change = 0.0
     for t in range(m):
-        change += math.log((there + t + spread) / (have - 1.0 - t + spread))
+        change += math.log((there + t + gained) / (have - 1.0 - t + lost))
         change += math.log((have - t) / (there + t + 1.0))
     first, size = batch.ends[k], batch.ends[k + 1] - batch.ends[k]
     moved, good = 0, True
@@ -362,7 +365,8 @@ def _switch(
     Both are proposed from the prior given all other records.
     """
     row, old, size = state.records[i], state.classes[i], state.sizes.size
-    level, start, b = np.int64(row[j]), layout.starts[j], state.spread[j]
+    level, start = np.int64(row[j]), layout.starts[j]
+    b = state.prior[start + level]
     join(layout, state, row, old, -1.0)
     _weigh_classes(layout, state, row, room, bases)
     total = 0.0
@@ -372,7 +376,7 @@ def _switch(
     new = chosen(room, size, total, rng)
     total = 0.0
     for c in range(layout.levels[j]):
-        room[c] = state.counts[new, start + c] + b
+        room[c] = state.counts[new, start + c] + state.prior[start + c]
         total += room[c]
     to = np.int64(chosen(room, layout.levels[j], total, rng))
     join(layout, state, row, old, 1.0)
@@ -401,7 +405,8 @@ def _invent(layout: Any, state: Any, i: int, room: Any, rng: Any) -> bool:
     for j in range(d):
         total = 0.0
         for c in range(layout.levels[j]):
-            room[c] = state.counts[k, layout.starts[j] + c] + state.spread[j]
+            place = layout.starts[j] + c
+            room[c] = state.counts[k, place] + state.prior[place]
             total += room[c]
         row[j] = chosen(room, layout.levels[j], total, rng)
         state.pooled[i, j] = layout.pool[layout.starts[j] + row[j]]
@@ -564,12 +569,13 @@ def carry_batches(layout: Any, state: Any, unseen: Any, batches: float, rng: Any
 
 @kernel
 def draw_spread(layout: Any, state: Any, grid: Any, rng: Any) -> None:
-    """Draw each b_j, and a, from its conditional on a grid of equally likely values."""
+    """Draw each column's base and b_j, and a; these two are of a grid of equally likely values."""
     d, classes = layout.levels.size, state.sizes.size
     for j in range(d):
-        counts = state.counts[:, layout.starts[j] : layout.starts[j] + layout.levels[j]]
-        state.spread[j] = draw_concentration(counts, state.sizes, grid, rng)
+        start, end = layout.starts[j], layout.starts[j + 1]
+        counts, prior = state.counts[:, start:end], state.prior[start:end]
+        state.spread[j] = draw_prior(counts, state.sizes, prior, grid, rng)
         for k in range(classes):
             state.inverse[j, k] = 1.0 / (state.sizes[k] + state.spread[j] * layout.levels[j])
-    whole = state.sizes.reshape((1, classes))
-    state.spread[d] = draw_concentration(whole, np.full(1, whole.sum()), grid, rng)
+    whole, even = state.sizes.reshape((1, classes)), np.full(classes, 1.0 / classes)
+    state.spread[d] = draw_concentration(whole, np.full(1, whole.sum()), even, grid, rng)

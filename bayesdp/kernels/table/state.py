@@ -123,6 +123,8 @@ class State(NamedTuple):
         1 / (size of the class + b_j levels of the column).
     spread : shape (d + 1,)
         b of the columns, and a last.
+    prior : shape (all columns' levels,)
+        b_j times the column's number of levels, times the base of each.
     factor : shape (all columns' levels,)
         Of a pooled column, exp(g - `base`), g what one more record at a level does to the log
         likelihood of the column's marginals by level.
@@ -143,6 +145,7 @@ class State(NamedTuple):
     turned: Floats
     inverse: Floats
     spread: Floats
+    prior: Floats
     factor: Floats
     base: Floats
     offers: Offers

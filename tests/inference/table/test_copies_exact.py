@@ -163,7 +163,7 @@ def test_noisy_counts_that_are_carried_alone_are_convicted(monkeypatch):
 def test_one_column_is_as_a_multinomial_model_has_it():
     """Copies of a single step, and modips' copies of the same family: one law, two models.
 
-    With concentrations of 1 alone and one class, the table's prior is a uniform Dirichlet's.
+    With one class and a large concentration, shares are their base, whose prior is uniform.
     """
     seen, n, trials = [(25, 10, 5), (20, 12, 8)], 30, 1500
     family = bdp.families.Categorical(3, (0.5, 0.5, 0.5))
@@ -172,7 +172,7 @@ def test_one_column_is_as_a_multinomial_model_has_it():
     made = Mechanism((Step({"a": ("x", "y", "z")}, prior=0.5),), 40, (1.5,), n)
     copies = [[(k,) for k, times in enumerate(each) for _ in range(times)] for each in seen]
     run = {"draws": trials, "chains": CHAINS, "warmup": 50, "thin": 1, "tables": trials, "seed": 2}
-    model = bdp.TableModel(1, concentration=(1, 1))
+    model = bdp.TableModel(1, concentration=(1e6, 1e6))
     posterior = model.fit(bdp.Release.of(made, copies), **run)
     counts = np.rint(posterior.posterior["share"].to_numpy() * n)
     for category in range(3):

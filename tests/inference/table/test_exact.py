@@ -12,6 +12,7 @@ import pytest
 import bayesdp as bdp
 from bayesdp.engines import latent_records
 from bayesdp.engines.latent_records import ABSENT, CONCENTRATION, grid_of
+from tests.latent_classes import over_bases
 
 pytestmark = [
     pytest.mark.slow,
@@ -64,13 +65,14 @@ def rising(b, count: int):
 
 
 def log_prior(records, classes: int, grid: np.ndarray) -> float:
-    """Of labelled records, a class and its levels: each concentration is summed over its grid."""
+    """Of labelled records, a class and its levels, over all concentrations and bases."""
     sizes = Counter(record[0] for record in records)
     log = sum(rising(grid, m) for m in sizes.values()) - rising(classes * grid, len(records))
     total = np.log(np.mean(np.exp(log)))
     for j in range(1, len(records[0]) if records else 1):
         cells = Counter((record[0], record[j]) for record in records)
-        log = sum(rising(grid, m) for m in cells.values())
+        counts = tuple(tuple(cells[k, c] for c in (0, 1)) for k in range(classes))
+        log = np.log([over_bases(counts, weight) for weight in 2 * grid])
         log = log - sum(rising(2 * grid, m) for m in sizes.values())
         total += np.log(np.mean(np.exp(log)))
     return float(total)

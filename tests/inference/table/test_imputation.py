@@ -23,6 +23,7 @@ from bayesdp.inference.table.released import stored
 from bayesdp.report.whole_table import summarize_table
 from tests.inference.table.test_adversaries import posterior as posterior_of
 from tests.inference.table.test_moments import fitted
+from tests.latent_classes import over_bases
 from tests.statistical.test_table_calibration import measured
 
 YES = ["no", "yes"]
@@ -66,20 +67,28 @@ def law_of(completions, classes: int, ends) -> np.ndarray:
     A value that doesn't apply, whose code is 2, is in no count.
     """
 
-    def dirichlet(counts):  # counts, shape (groups, cells), averaged over the grid
-        b, cells = grid_of(ends)[:, None], counts.shape[1]
-        each = gammaln(cells * b) - gammaln(counts.sum(axis=1) + cells * b)
-        each = each + np.sum(gammaln(counts + b[..., None]) - gammaln(b[..., None]), axis=2)
-        return np.exp(each.sum(axis=1)).mean()
+    def rest(counts, whole):  # counts, shape (groups, cells); of each value of a grid
+        each = gammaln(whole) - gammaln(counts.sum(axis=1)[:, None] + whole)
+        return np.exp(each.sum(axis=0))
+
+    def shares(counts):
+        a = grid_of(ends)
+        each = np.exp(np.sum(gammaln(counts[:, None] + a) - gammaln(a), axis=0))
+        return np.mean(each * rest(counts[None], counts.size * a))
+
+    def columns(counts):
+        b = counts.shape[1] * grid_of(ends)
+        key = tuple(tuple(map(int, row)) for row in counts)
+        return np.mean([over_bases(key, weight) for weight in b] * rest(counts, b))
 
     found = np.zeros(len(completions))
     for t, table in enumerate(completions):
         for given in itertools.product(range(classes), repeat=len(table)):
-            weight = dirichlet(np.bincount(given, minlength=classes)[None])
+            weight = shares(np.bincount(given, minlength=classes))
             for column in table.T:
                 counts = np.zeros((classes, 3))
                 np.add.at(counts, (list(given), column), 1)
-                weight *= dirichlet(counts[:, :2])
+                weight *= columns(counts[:, :2])
             found[t] += weight
     return found / found.sum()
 
