@@ -197,7 +197,7 @@ def test_tables_at_the_edge_are_released_and_fitted():
         marginals=[("many",), ("age", "smokes"), ("smokes", "school"), ("school", "born")],
     )  # fmt: skip
     one = people().assign(many="label 7", smokes=pd.array([pd.NA] * 50, dtype="boolean"))
-    run = {"draws": 8, "warmup": 4, "chains": 1, "thin": 1, "tables": 2, "seed": 1}
+    run = {"draws": 20, "warmup": 10, "chains": 1, "thin": 4, "tables": 20, "seed": 1}
     with pytest.raises(InvalidInput, match="data is empty"):
         bdp.TableSynthesizer(schema, neighbours="replace_one", marginals=[("age",)]).release(
             one[:0]

@@ -259,6 +259,7 @@ def test_every_family_of_regressions(formula, family):
     assert np.all(np.isfinite(found[["mean", "lower", "upper"]]))
 
 
+@pytest.mark.filterwarnings("ignore:the chains differ in")
 def test_a_relation_that_was_not_measured_is_said():
     with pytest.warns(UserWarning, match="no released marginal has age and sex together"):
         fitted().regression("age ~ C(sex)", draws=2, seed=1)
@@ -337,6 +338,7 @@ def test_several_releases_of_the_same_records_tell_more():
     assert len(model.read(both).noisy) == 2 * len(model.read(one).noisy)
 
 
+@pytest.mark.filterwarnings("ignore:.*of the spread of")
 def test_too_few_classes_for_what_was_released_are_doubted():
     """Columns that copy one another, and a single class, in which all are independent."""
     schema = bdp.Schema({name: {"type": "integer", "bounds": (0, 5)} for name in "ab"})
