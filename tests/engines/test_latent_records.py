@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from bayesdp.engines.latent_classes import Noisy
 from bayesdp.engines.latent_records import (
@@ -17,6 +18,7 @@ from bayesdp.engines.latent_records import (
 )
 from bayesdp.engines.latent_tables import variables_of
 from bayesdp.errors import EngineFailed
+from bayesdp.kernels.table.drawing import draw_prior
 from bayesdp.kernels.table.records import carry_batches, draw_spread, sweep
 from tests.latent_classes import over_bases
 
@@ -161,6 +163,30 @@ def test_tables_are_drawn_from_their_posterior(known, spread, rules, pooled, car
     # Student's t of 19 degrees: beyond 7.5 once in 4e6, over 100 comparisons.
     assert np.abs(off).max() < 7.5
     assert sum(exact[table] for table in likely) > 0.3
+
+
+def test_a_base_and_its_concentration_are_drawn_from_their_posterior():
+    """Of three classes' counts of two levels, by quadrature over the base."""
+    counts = np.array([[9.0, 1.0], [4.0, 4.0], [0.0, 3.0]])
+    sizes = counts.sum(axis=1)
+    base = (np.arange(4000) + 0.5) / 4000
+    weight = np.empty((GRID.size, base.size))
+    for g, b in enumerate(GRID):
+        law = stats.betabinom(sizes, 2 * b * base[:, None], 2 * b * (1 - base[:, None]))
+        weight[g] = np.prod(law.pmf(counts[:, 0]), axis=1)
+    weight /= weight.sum()
+    wanted = np.array([*weight.sum(axis=1), weight.sum(axis=0) @ base])
+    rng, prior, found = np.random.default_rng(3), np.full(2, 0.5), []
+    for _ in range(30):
+        drawn = []
+        for _ in range(1000):
+            b = draw_prior(counts, sizes, prior, GRID, rng)
+            assert prior.sum() == pytest.approx(2 * b)
+            drawn.append([*(GRID == b), prior[0] / prior.sum()])
+        found.append(np.mean(drawn, axis=0))
+    error = np.std(found, axis=0, ddof=1) / math.sqrt(30)
+    assert np.abs((np.mean(found, axis=0) - wanted) / error).max() < 7  # t of 29: once in 1e7
+    assert np.ptp(wanted[:3]) > 0.1
 
 
 @pytest.mark.parametrize(("seen", "pool"), [(SEEN, {}), (POOLED, POOL)], ids=["all", "pooled"])
