@@ -9,6 +9,9 @@ import numpy as np
 
 from bayesdp.kernels.compiling import inlined, kernel
 
+_DENSE = 8.0
+"""Tables of a restaurant are drawn one by one where one in so many is new."""
+
 
 @inlined
 def chosen(weights: Any, size: int, total: float, rng: Any) -> int:
@@ -56,20 +59,38 @@ def draw_concentration(counts: Any, totals: Any, base: Any, grid: Any, rng: Any)
 
 
 @inlined
+def _tables(count: float, w: float, rng: Any) -> float:
+    """Draw the sum of Bernoulli(w / (w + i)) over i below a count.
+
+    Where these are seldom 1, candidates are drawn with the first one's probability, which is above
+    all later ones', and accepted by the ratio of both.
+    """
+    i, tables = 0.0, 0.0
+    while i < count:
+        step, accepted = 0.0, w
+        if i > _DENSE * w:
+            step = math.floor(math.log(1.0 - rng.random()) / math.log1p(-w / (w + i)))
+            accepted = w + i
+        i += step
+        if i < count and rng.random() * (w + i) < accepted:
+            tables += 1.0
+        i += 1.0
+    return tables
+
+
+@inlined
 def _draw_base(counts: Any, weight: float, base: Any, rng: Any) -> None:
     """Draw the base, uniform a priori, of multinomials whose shares ~ Dirichlet(weight base).
 
-    A count is seated in a Chinese restaurant at T tables, the sum over i below it of
-    Bernoulli(w / (w + i)), w = weight base_c. Given the sums of T over multinomials, the base is
-    Dirichlet(1 + these) (Teh, Jordan, Beal and Blei 2006, section 5).
+    Counts are seated in Chinese restaurants: given the sums of their tables over multinomials, the
+    base is Dirichlet(1 + these) (Teh, Jordan, Beal and Blei 2006, section 5).
     """
     multinomials, levels = counts.shape
     total = 0.0
     for c in range(levels):
-        w, tables = weight * base[c], 0
+        tables = 0.0
         for k in range(multinomials):
-            for i in range(int(counts[k, c])):
-                tables += rng.random() * (w + i) < w
+            tables += _tables(counts[k, c], weight * base[c], rng)
         base[c] = rng.standard_gamma(1.0 + tables)
         total += base[c]
     for c in range(levels):
