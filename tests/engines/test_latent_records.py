@@ -180,7 +180,7 @@ def test_a_base_and_its_concentration_are_drawn_from_their_posterior():
     rng, prior, found = np.random.default_rng(3), np.full(2, 0.5), []
     for _ in range(30):
         drawn = []
-        for _ in range(1000):
+        for _ in range(10_000):
             b = draw_prior(counts, sizes, prior, grid, rng)
             assert prior.sum() == pytest.approx(2 * b)
             drawn.append([*(grid == b), prior[0] / prior.sum()])
