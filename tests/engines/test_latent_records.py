@@ -18,7 +18,7 @@ from bayesdp.engines.latent_records import (
 )
 from bayesdp.engines.latent_tables import variables_of
 from bayesdp.errors import EngineFailed
-from bayesdp.kernels.table.drawing import draw_prior
+from bayesdp.kernels.table.drawing import _tables, draw_prior
 from bayesdp.kernels.table.records import carry_batches, draw_spread, sweep
 from tests.latent_classes import over_bases
 
@@ -165,6 +165,17 @@ def test_tables_are_drawn_from_their_posterior(known, spread, rules, pooled, car
     assert sum(exact[table] for table in likely) > 0.3
 
 
+@pytest.mark.parametrize("w", [0.01, 0.3, 2.0, 50.0])
+def test_tables_of_a_restaurant_are_bernoulli_sums(w):
+    """Mean and variance of a sum over 60 customers, by 40,000 draws; beyond 6 once in 5e8."""
+    rng, share = np.random.default_rng(5), w / (w + np.arange(60))
+    drawn = np.array([_tables(60.0, w, rng) for _ in range(40_000)])
+    variance = np.sum(share * (1 - share))
+    fourth = np.sum(share * (1 - share) * (1 - 6 * share * (1 - share))) + 2 * variance**2
+    assert abs(drawn.mean() - share.sum()) < 6 * math.sqrt(variance / drawn.size)
+    assert abs(drawn.var() - variance) < 6 * math.sqrt(fourth / drawn.size)
+
+
 def test_a_base_and_its_concentration_are_drawn_from_their_posterior():
     """Of four classes' counts of two levels, by quadrature over the base."""
     grid = np.array([0.06, 0.1, 0.3])
@@ -180,7 +191,7 @@ def test_a_base_and_its_concentration_are_drawn_from_their_posterior():
     rng, prior, found = np.random.default_rng(3), np.full(2, 0.5), []
     for _ in range(30):
         drawn = []
-        for _ in range(10_000):
+        for _ in range(1000):
             b = draw_prior(counts, sizes, prior, grid, rng)
             assert prior.sum() == pytest.approx(2 * b)
             drawn.append([*(grid == b), prior[0] / prior.sum()])
