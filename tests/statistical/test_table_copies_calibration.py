@@ -93,4 +93,4 @@ def test_noise_taken_for_narrower_ranks_true_counts_in_the_tails(monkeypatch):
     unseen_of = latent_records.unseen_of
     monkeypatch.setattr(latent_records, "layout_of", planted)
     monkeypatch.setattr(latent_records, "unseen_of", narrow)
-    assert chance(ranks("laplace", 1.5, 2, True, 100)) < FALSE_ALARM
+    assert chance(ranks("laplace", 1.5, 2, True, 200)) < FALSE_ALARM
