@@ -24,7 +24,11 @@ from bayesdp.report.inputs import (
 from bayesdp.report.promise import Promise, promise_of
 
 _MOST = 1000
-_INFERRED = {"target": "What is inferred", "clusters": "Clusters of the sample"}
+_INFERRED = {
+    "target": "What is inferred",
+    "clusters": "Clusters of the sample",
+    "left_out": "Columns of the copies left out",
+}
 """Attrs of a fit that say what it is about, and a report's words for them."""
 
 

@@ -22,6 +22,7 @@ from bayesdp.kernels.regression.copies_law import Copies, copy_density, draw_lat
 from bayesdp.mechanisms.families.linear_regression_draws import drawn_regression, projected
 from bayesdp.mechanisms.families.moments import moments_of
 from bayesdp.mechanisms.modips.sequential.counts import drawn_copy
+from bayesdp.report.any_family import summarize_posterior
 from tests.inference.regression.test_linear_regression import PREDICTORS, PRIOR, simulated
 
 pytestmark = pytest.mark.slow
@@ -356,7 +357,12 @@ def test_it_finds_the_slope_and_says_what_it_leaves_out():
     assert abs(float(slope.mean()) - 0.4) < 5 * float(slope.std())
     assert float(slope.std()) < 0.05
     assert fitted.attrs["left_out"] == "sex"
-    assert "left_out" not in bdp.LinearRegressionModel("y").fit(copies_of(BOTH), **FEW).attrs
+    left = ("Columns of the copies left out", "sex")
+    assert left in summarize_posterior(fitted, release).inferred
+    alone = copies_of(BOTH)
+    fitted = bdp.LinearRegressionModel("y").fit(alone, **FEW)
+    assert "left_out" not in fitted.attrs
+    assert summarize_posterior(fitted, alone).inferred == ()
 
 
 def test_the_naive_posterior_takes_all_copies_for_records():
