@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.core.views import Cell, Ends, View
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionPrior:
+    """Prior of the regression by which a column was drawn, given those before it.
+
+    Given the column's variance s, its coefficients are N(v, s L^-1) a priori; s is
+    InverseGamma(shape, rate + r / 2).
+
+    Attributes
+    ----------
+    products : ndarray, shape (c + 2, c + 2)
+        Added to sums of products of (1, the c columns before, the column): L, Lv, and in the corner
+        v'Lv + r.
+    shape, rate : float
+    """
+
+    products: NDArray[np.float64]
+    shape: float
+    rate: float
 
 
 @dataclass(frozen=True)
@@ -27,16 +48,23 @@ class DrawnNumbers:
         Places among the view's columns.
     given : int
         Number of columns at the start that an earlier step drew.
-    prior : tuple (m0, k, a, b)
-        The prior of every regression, for columns rescaled to [-1, 1].
+    priors : tuple of RegressionPrior
+        The prior of each other column's regression, for columns rescaled to [-1, 1].
     cells : tuple of Cell
         Noise on each sum, which is set to the nearest end of its bounds.
     """
 
     columns: tuple[int, ...]
     given: int
-    prior: tuple[float, float, float, float]
+    priors: tuple[RegressionPrior, ...]
     cells: tuple[Cell, ...]
+
+
+def places_of_sums(columns: Sequence[int], d: int) -> list[int]:
+    """Places of some columns' sums, squares and products among those of all d columns."""
+    places = {frozenset(pair): t for t, pair in enumerate(combinations(range(d), 2), 2 * d)}
+    products = [places[frozenset(pair)] for pair in combinations(columns, 2)]
+    return [*columns, *(d + c for c in columns), *products]
 
 
 @dataclass(frozen=True)

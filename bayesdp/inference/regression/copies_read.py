@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.core.drawn_moments import DrawnMomentsView
+from bayesdp.core.drawn_moments import DrawnMomentsView, places_of_sums
 from bayesdp.core.views import view_of
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.conflict import Noise
@@ -166,29 +166,21 @@ def _order(view: DrawnMomentsView, response: str, predictors: Sequence[str] | No
     return [*chosen, *(name for name in columns if name not in chosen)]
 
 
-def _sums_of(columns: Sequence[int], d: int) -> list[int]:
-    """Places of some columns' sums, squares and products among those of all d columns."""
-    pairs = {frozenset(pair): t for t, pair in enumerate(_pairs(d))}
-    products = [2 * d + pairs[frozenset((columns[i], columns[j]))] for i, j in _pairs(len(columns))]
-    return [*columns, *(d + c for c in columns), *products]
-
-
-def _pairs(d: int) -> list[tuple[int, int]]:
-    return [(i, j) for i in range(d) for j in range(i + 1, d)]
-
-
 def _steps(view: DrawnMomentsView, place: Sequence[int]) -> Steps:
     """Lay out the steps for the kernels, columns by their places in the model's order."""
     many, d = len(view.drawn), len(place)
     width = max(len(step.cells) for step in view.drawn)
     where = np.zeros((many, width), dtype=np.int64)
     sizes = np.zeros((many, 3), dtype=np.int64)
+    most = max(len(step.columns) for step in view.drawn)
+    products = np.zeros((many, most, most + 1, most + 1))
+    variance = np.ones((many, most, 2))
     scales = np.ones((many, width))
     ends = np.zeros((many, 2, width))
     laplace = set()
     for s, step in enumerate(view.drawn):
         own = [place.index(c) for c in step.columns]
-        sums, cells = _sums_of(own, d), step.cells
+        sums, cells = places_of_sums(own, d), step.cells
         where[s, : len(sums)] = sums
         sizes[s] = len(own), step.given, len(sums)
         for i, cell in enumerate(cells):
@@ -198,8 +190,10 @@ def _steps(view: DrawnMomentsView, place: Sequence[int]) -> Steps:
             ends[s, 1, i] = math.inf if high is None else float(high)
             scales[s, i] = cell.scale
             laplace.add(cell.noise.laplace)
-    priors = np.array([step.prior for step in view.drawn], dtype=np.float64)
-    return Steps(where, sizes, priors, scales, ends, not laplace.pop())
+        for j, prior in enumerate(step.priors, step.given):
+            products[s, j, : j + 2, : j + 2] = prior.products
+            variance[s, j] = prior.shape, prior.rate
+    return Steps(where, sizes, products, variance, scales, ends, not laplace.pop())
 
 
 def _copies(view: DrawnMomentsView, tables: Sequence[Floats]) -> Copies:

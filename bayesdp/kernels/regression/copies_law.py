@@ -39,8 +39,10 @@ class Steps(NamedTuple):
         Places of a step's sums among those of all columns.
     sizes : shape (steps, 3)
         Numbers of columns, of those that are given, and of sums.
-    prior : shape (steps, 4)
-        m0, k, a and b.
+    products : shape (steps, d, d + 1, d + 1)
+        What each column's prior adds to sums of products of (1, columns before, column).
+    variance : shape (steps, d, 2)
+        Shape and rate of each column's variance a priori.
     scale : shape (steps, most sums)
     ends : shape (steps, 2, most sums)
         Least and greatest noisy sums.
@@ -49,7 +51,8 @@ class Steps(NamedTuple):
 
     where: Integers
     sizes: Integers
-    prior: Floats
+    products: Floats
+    variance: Floats
     scale: Floats
     ends: Floats
     gaussian: bool
@@ -112,14 +115,8 @@ def noisy_matrix(
 
 @kernel
 def _response(whole: Floats, column: int, prior: Floats) -> Floats:
-    """Sums of (1, columns before, column), the prior's rows among them."""
-    m0, k = prior[0], prior[1]
-    made = whole[: column + 2, : column + 2].copy()
-    for i in range(column + 1):
-        made[i, i] += k
-        made[column + 1, i] += k * m0
-        made[column + 1, column + 1] += k * m0 * m0
-    return made
+    """Sums of products of (1, columns before, column), the prior's among them."""
+    return whole[: column + 2, : column + 2] + prior[column, : column + 2, : column + 2]
 
 
 @kernel
@@ -138,18 +135,19 @@ def copy_density(
     whole: Floats, which: int, copy: int, moved: Floats, steps: Steps, copies: Copies
 ) -> float:
     """Log p(a copy's numbers of a step | its noisy matrix), numbers at bounds by their latents."""
-    prior, gram = steps.prior[which], copies.gram[copy, which]
+    prior, gram = steps.products[which], copies.gram[copy, which]
     d, start = steps.sizes[which, 0], steps.sizes[which, 1]
     size, total = gram[0, 0], 0.0
-    before = prior[2] + whole[0, 0] / 2
-    after = before + size / 2
     for j in range(start, d):
+        shape, rate = steps.variance[which, j]
+        before = shape + whole[0, 0] / 2
+        after = before + size / 2
         matrix = _response(whole, j, prior)
         total += factor(matrix, j + 1) / 2
-        total += before * math.log(prior[3] + matrix[j + 1, j + 1] ** 2 / 2)
+        total += before * math.log(rate + matrix[j + 1, j + 1] ** 2 / 2)
         matrix = _with_copy(whole, j, prior, gram, moved[copy, which, j])
         total -= factor(matrix, j + 1) / 2
-        total -= after * math.log(prior[3] + matrix[j + 1, j + 1] ** 2 / 2)
+        total -= after * math.log(rate + matrix[j + 1, j + 1] ** 2 / 2)
         total += math.lgamma(after) - math.lgamma(before) - size / 2 * _LOG_TWO_PI
     return total
 
@@ -181,7 +179,7 @@ def draw_latents(
 ) -> None:
     """Draw the numbers that were set to a bound, given a draw of the regression's parameters."""
     gram, design, bound = copies.gram[copy, which], copies.design, copies.bound
-    prior, d = steps.prior[which], steps.sizes[which, 0]
+    prior, d = steps.products[which], steps.sizes[which, 0]
     for j in range(steps.sizes[which, 1], d):
         first, last = copies.first[copy, which, j], copies.first[copy, which, j + 1]
         if first == last:
@@ -189,8 +187,8 @@ def draw_latents(
         own = moved[copy, which, j]
         matrix = _with_copy(whole, j, prior, gram, own)
         factor(matrix, j + 1)
-        shape = prior[2] + (whole[0, 0] + gram[0, 0]) / 2
-        left = prior[3] + matrix[j + 1, j + 1] ** 2 / 2
+        shape = steps.variance[which, j, 0] + (whole[0, 0] + gram[0, 0]) / 2
+        left = steps.variance[which, j, 1] + matrix[j + 1, j + 1] ** 2 / 2
         sd = math.sqrt(left / np.random.standard_gamma(shape))
         c = np.empty(j + 1)
         for i in range(j, -1, -1):

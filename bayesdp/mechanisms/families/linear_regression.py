@@ -43,16 +43,23 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.drawn_moments import DrawnMomentsView, DrawnNumbers, places_of_sums
 from bayesdp.core.outputs.records import Column, Records
-from bayesdp.core.views import IntractableView, MomentsView, View
+from bayesdp.core.views import Cell, IntractableView, MomentsView, View
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.families import regression_fields
 from bayesdp.mechanisms.families.base import Floats, MakerOfCopies, NoisyStatistic, Number, Sums
+from bayesdp.mechanisms.families.drawn_numbers import (
+    of_predictors,
+    of_response,
+    rescaled_numbers,
+)
 from bayesdp.mechanisms.families.linear_regression_draws import (
     NARROW,
     bounded,
@@ -72,10 +79,9 @@ from bayesdp.mechanisms.families.moments import (
 )
 from bayesdp.mechanisms.randomness import generator
 
-_INTRACTABLE = (
-    "the release is of modips copies of regression records, whose law is intractable: a noisy "
-    "matrix is projected and integrated over; analyse each copy as data and combine the results "
-    "with bdp.combine, or release bdp.synthesizers.NoisyMomentsSynthesizer"
+_COMBINE = (
+    "analyse each copy as data and combine the results with bdp.combine, or release "
+    "bdp.synthesizers.NoisyMomentsSynthesizer"
 )
 
 
@@ -224,8 +230,28 @@ class LinearRegression:
         )
 
     def views(self, mechanism: MakerOfCopies) -> tuple[View, ...]:
-        """The notice that the law of copies is intractable."""
-        return (IntractableView(MomentsView, _INTRACTABLE),)
+        """The view of numbers drawn by noisy sums, or why their law is intractable."""
+        if mechanism.n is None:
+            why = f"its copies were drawn by a noisy number of records too; {_COMBINE}"
+            return (IntractableView(MomentsView, why),)
+        if mechanism.bounding == "truncated":
+            why = f"its copies' numbers were conditioned on their bounds; {_COMBINE}"
+            return (IntractableView(MomentsView, why),)
+        return (self._drawn(mechanism.n, mechanism.parts),)
+
+    def _drawn(self, n: int, noises: Sequence[Cell]) -> DrawnMomentsView:
+        """One step: the predictors, each given those before it, and then the response."""
+        d = len(self.bounds)
+        order = [*(j for j in range(d) if j != self.place), self.place]
+        priors = (
+            *of_predictors(self.predictors_prior, d - 1),
+            of_response(self.prior, d - 1),
+        )
+        cells = tuple(noises[place] for place in places_of_sums(order, d))
+        ends = self.ends[order]
+        bounds = {self.columns[j]: self.bounds[j][1] for j in order}
+        step = DrawnNumbers(tuple(range(d)), 0, priors, cells)
+        return DrawnMomentsView(bounds, n, (step,), partial(rescaled_numbers, order, ends), ())
 
     def pairs(self, n: int | None) -> list[tuple[Any, Any]]:
         """Pairs where a record at a corner is added or moves furthest, others in the middle."""

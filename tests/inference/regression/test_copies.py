@@ -19,7 +19,11 @@ from bayesdp.inference.readers import models_of
 from bayesdp.inference.regression.copies_chain import sample_copies
 from bayesdp.inference.regression.copies_read import ReadCopies, read_copies
 from bayesdp.kernels.regression.copies_law import Copies, copy_density, draw_latents, noisy_matrix
-from bayesdp.mechanisms.families.linear_regression_draws import drawn_regression, projected
+from bayesdp.mechanisms.families.linear_regression_draws import (
+    drawn_predictors,
+    drawn_regression,
+    projected,
+)
 from bayesdp.mechanisms.families.moments import moments_of
 from bayesdp.mechanisms.modips.sequential.counts import drawn_copy
 from bayesdp.report.any_family import summarize_posterior
@@ -68,6 +72,29 @@ def released(made: Any, numbers: Any, rng: np.random.Generator, copies: int = 1)
     return bdp.Release.of(made, outputs)
 
 
+def modips(columns: list[str], scale: float, n: int, size: int, noise: str = "laplace") -> Any:
+    """Modips copies of the regression of y on other columns in [-1, 1]; scales differ."""
+    p = len(columns) - 1
+    prior = STEP if p == 1 else (0.1, (0.5, 0.2, 0.9), *STEP[2:])
+    family = bdp.families.LinearRegression(
+        dict.fromkeys(columns, UNIT), "y", prior, (0.2, 0.7, p + 1.5, 0.3)
+    )
+    scales = tuple(scale * (1 + i / 9) for i in range(len(family.numbers(n))))
+    return bdp.mechanisms.ModipsSBSMechanism(family, size, scales, n, noise)
+
+
+def released_modips(
+    made: Any, numbers: np.ndarray, rng: np.random.Generator, copies: int = 1
+) -> bdp.Release:
+    """Copies by the family's code, of moments that needn't be of records within the bounds."""
+    scales = np.array([part.scale for part in made.parts])
+    low, high = np.array([part.bounds for part in made.parts]).T
+    away = rng.laplace if made.noise == "laplace" else rng.normal
+    noisy = np.clip(numbers + away(0.0, scales, (copies, scales.size)), low, high)
+    with bdp.reproducible(int(rng.integers(2**31))):
+        return bdp.Release.of(made, list(made.family.draw(noisy, made)))
+
+
 def reading(release: bdp.Release, **known: Any) -> ReadCopies:
     asked = {"predictors": None, "prior": PRIOR, "predictors_prior": PREDICTORS, "sizes": None}
     return read_copies(release, response="y", **{**asked, **known})
@@ -114,6 +141,40 @@ def test_the_law_of_a_copy_is_the_mean_over_parameters(indefinite):
     error = weights.std() / weights.mean() / math.sqrt(weights.size)
     assert error < 0.02
     assert found == pytest.approx(most + math.log(weights.mean()), abs=5 * error)
+
+
+def test_the_law_of_a_modips_copy_is_the_mean_over_parameters():
+    """Predictors by their joint law, the response between them in the family's order."""
+    rng = np.random.default_rng(13)
+    made = modips(["x0", "y", "x1"], 0.5, 30, 4)
+    family = made.family
+    true = moments(rng.uniform(-0.8, 0.8, (30, 3)))
+    copy = rng.uniform(-0.5, 0.5, (4, 3))
+    given = reading(bdp.Release.of(made, [copy]))
+    n, mean, rows = projected(np.tile(true, (400_000, 1)), 3, 30)
+    centre, root = drawn_predictors(
+        family.predictors_prior, n, mean[:, [0, 2]], rows[..., [0, 2]], rng
+    )
+    log = np.zeros(400_000)
+    for row in copy[:, [0, 2]]:
+        first = (row[0] - centre[:, 0]) / root[:, 0, 0]
+        second = (row[1] - centre[:, 1] - root[:, 1, 0] * first) / root[:, 1, 1]
+        log += stats.norm.logpdf(first) - np.log(root[:, 0, 0])
+        log += stats.norm.logpdf(second) - np.log(root[:, 1, 1])
+    c0, c, sd = drawn_regression(family.prior, n, mean, rows, 1, [0, 2], rng)
+    around = c0[:, None] + c @ copy[:, [0, 2]].T
+    log += stats.norm.logpdf(copy[:, 1], around, sd[:, None]).sum(axis=1)
+    most = log.max()
+    weights = np.exp(log - most)
+    error = weights.std() / weights.mean() / math.sqrt(weights.size)
+    assert error < 0.02
+    # in the model's order: x0, x1, y
+    sums = true[[0, 2, 1, 3, 5, 4, 7, 6, 8]]
+    found = log_density(given, sums, np.zeros((1, 1, 9)))
+    assert found == pytest.approx(most + math.log(weights.mean()), abs=5 * error)
+    scales = np.array(made.scales)[[0, 2, 1, 3, 5, 4, 7, 6, 8]]
+    steps = given.problem[2]
+    np.testing.assert_allclose(steps.scale[0], scales[np.argsort(steps.where[0])][steps.where[0]])
 
 
 def test_one_column_s_law_is_the_integral():
@@ -317,7 +378,10 @@ def test_more_copies_and_steps_are_read_where_they_are():
     # in the model's order: b, y, a; sums, squares, products by, ba, ya; of a, y, and of y, b
     assert steps.where.tolist() == [[2, 1, 5, 4, 8], [1, 0, 4, 3, 6]]
     assert steps.sizes.tolist() == [[2, 0, 5], [2, 1, 5]]
-    assert steps.prior[1].tolist() == list(STEP)
+    m0, k, a, b = STEP
+    own = [[k, 0, k * m0], [0, k, k * m0], [k * m0, k * m0, 2 * k * m0**2]]
+    np.testing.assert_allclose(steps.products[1, 1], own)
+    assert steps.variance[1, 1].tolist() == [a, b]
     assert steps.scale[0] == pytest.approx([4.0, 4.0, 2.0, 2.0, 4.0])
     assert steps.scale[1] == pytest.approx([8.0, 8.0, 4.0, 4.0, 8.0])
     assert steps.ends[1].tolist() == [[-50, -50, 0, 0, -50], [50] * 5]

@@ -19,11 +19,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesdp.core.drawn_moments import DrawnMomentsView, DrawnNumbers
 from bayesdp.core.views import Cell, IntractableView, View
-from bayesdp.mechanisms.families.base import Floats
+from bayesdp.mechanisms.families.drawn_numbers import of_response, rescaled_numbers
 from bayesdp.mechanisms.modips.sequential.layout import Layout
 
 _COMBINE = "analyse each copy as data and combine the results with bdp.combine"
@@ -69,16 +68,16 @@ def moments_view(
     drawn = []
     for j, layout, columns in steps:
         prior: Any = layout.step.prior
-        drawn.append(DrawnNumbers(columns, len(layout.before), prior, cells(j)))
+        given = len(layout.before)
+        priors = tuple(of_response(prior, before) for before in range(given, len(columns)))
+        drawn.append(DrawnNumbers(columns, given, priors, cells(j)))
     every = [name for layout in layouts for name in layout.names]
     left = tuple(name for name in every if name not in places)
     chosen = [every.index(name) for name in places]
     return DrawnMomentsView(
-        bounds, n, tuple(drawn), partial(_rescaled, chosen, np.array([*bounds.values()])), left
+        bounds,
+        n,
+        tuple(drawn),
+        partial(rescaled_numbers, chosen, np.array([*bounds.values()])),
+        left,
     )
-
-
-def _rescaled(chosen: list[int], ends: Floats, output: Any) -> NDArray[np.float64]:
-    x, (low, high) = np.asarray(output, dtype=np.float64)[:, chosen], ends.T
-    inside = np.clip((x - low) / (high - low) * 2 - 1, -1.0, 1.0)
-    return np.where(x <= low, -1.0, np.where(x >= high, 1.0, inside))
