@@ -13,7 +13,14 @@ import pytest
 
 import bayesdp as bdp
 from bayesdp.inference.regression.copies_chain import sample_copies
-from tests.inference.regression.test_copies import mechanism, moments, reading, released
+from tests.inference.regression.test_copies import (
+    mechanism,
+    modips,
+    moments,
+    reading,
+    released,
+    released_modips,
+)
 from tests.inference.regression.test_linear_regression import PREDICTORS, PRIOR
 from tests.statistical.test_models_calibration import check
 
@@ -28,6 +35,7 @@ CELLS = {
     "little noise": ([["x0", "y"]], 0.2, 60, 2, "laplace"),
     "gaussian": ([["x0", "y"]], 2.0, 30, 1, "gaussian"),
     "two steps, a column left out": ([["x0"], ["w", "y"]], 1.0, 40, 2, "laplace"),
+    "a regression's own family": (None, 2.0, 40, 2, "laplace"),
 }
 EVERY_RUN = "little noise"
 
@@ -54,17 +62,24 @@ def places(cell, replicates, seed=5, change=None):
     """Places of the truths, and how many of the copies' numbers were at a bound."""
     steps, scale, size, copies, noise = CELLS[cell]
     rng, clipped = np.random.default_rng(seed), 0
-    columns = [name for step in steps for name in step]
-    made = mechanism(steps, scale, N, size, noise)
+    columns = ["x0", "y"] if steps is None else [name for step in steps for name in step]
+    if steps is None:
+        made = modips(columns, scale, N, size, noise)
+    else:
+        made = mechanism(steps, scale, N, size, noise)
     found = {"intercept": [], "slope": [], "sigma": []}
     for i in range(replicates):
         c, sigma, table = records(rng, "w" in columns)
-        named = dict(zip(["x0", "y", "w"], table.T, strict=False))
-        numbers = [
-            moments(np.column_stack([named[name] for name in layout.measured]))
-            for layout in made.layouts
-        ]
-        given = reading(released(made, numbers, rng, copies), predictors=["x0"])
+        if steps is None:
+            release = released_modips(made, moments(table), rng, copies)
+        else:
+            named = dict(zip(["x0", "y", "w"], table.T, strict=False))
+            numbers = [
+                moments(np.column_stack([named[name] for name in layout.measured]))
+                for layout in made.layouts
+            ]
+            release = released(made, numbers, rng, copies)
+        given = reading(release, predictors=["x0"])
         n, (frame, priors, _), *rest = given.problem
         problem = (n, (frame, priors, np.array(OTHER)), *rest)
         given = dataclasses.replace(given, problem=problem)

@@ -106,12 +106,13 @@ class LinearRegressionModel(Model):
     acceptance of 0.95 from coefficients if they are told no other.
 
     Of copies of `bdp.synthesizers.SequentialModipsSynthesizer` it reads numeric columns that are in
-    steps without `by`, one release at a time and with n public, by the engine "gibbs": each copy's
-    noisy moments are latent, and numbers that were set to a bound too. Columns that aren't in the
-    model have regressions of their own, with the prior (0, 0.1, 1, 0.1). Of 1,000 records and three
-    copies, the slope's 95% intervals were 0.35 long at epsilon = 4, and 1.06 at epsilon = 1, where
-    those that `bdp.combine` makes of each copy's least squares were 0.48 and 2.16 (in the median
-    0.44 and 1.71); the truth was within in 54 and 56, and in 53 and 58, of 60 releases.
+    steps without `by`, and of copies of `bdp.families.LinearRegression` by `bdp.ModipsSynthesizer`
+    all columns, one release at a time and with n public, by the engine "gibbs": each copy's noisy
+    moments are latent, and numbers that were set to a bound too. Columns that aren't in the model
+    have regressions of their own, with the prior (0, 0.1, 1, 0.1). Of 1,000 records and three
+    copies by steps, the slope's 95% intervals were 0.35 long at epsilon = 4, and 1.06 at epsilon =
+    1, where those that `bdp.combine` makes of each copy's least squares were 0.48 and 2.16 (in the
+    median 0.44 and 1.71); the truth was within in 54 and 56, and in 53 and 58, of 60 releases.
 
     Examples
     --------

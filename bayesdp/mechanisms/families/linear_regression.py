@@ -225,8 +225,8 @@ class LinearRegression:
         """Raise InvalidInput: the law is intractable."""
         raise InvalidInput(
             "the law of a copy of regression records is intractable: its noisy matrix is projected "
-            "and integrated over; analyse each copy as data and combine the results with "
-            "bdp.combine, whose caveats then hold"
+            "and integrated over; bdp.LinearRegressionModel draws it with the records' sums, where "
+            "n is public, or analyse each copy as data and combine the results with bdp.combine"
         )
 
     def views(self, mechanism: MakerOfCopies) -> tuple[View, ...]:

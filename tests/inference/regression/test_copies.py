@@ -168,13 +168,12 @@ def test_the_law_of_a_modips_copy_is_the_mean_over_parameters():
     weights = np.exp(log - most)
     error = weights.std() / weights.mean() / math.sqrt(weights.size)
     assert error < 0.02
-    # in the model's order: x0, x1, y
-    sums = true[[0, 2, 1, 3, 5, 4, 7, 6, 8]]
-    found = log_density(given, sums, np.zeros((1, 1, 9)))
+    order = [0, 2, 1, 3, 5, 4, 7, 6, 8]  # of the model: x0, x1, y
+    found = log_density(given, true[order], np.zeros((1, 1, 9)))
     assert found == pytest.approx(most + math.log(weights.mean()), abs=5 * error)
-    scales = np.array(made.scales)[[0, 2, 1, 3, 5, 4, 7, 6, 8]]
     steps = given.problem[2]
-    np.testing.assert_allclose(steps.scale[0], scales[np.argsort(steps.where[0])][steps.where[0]])
+    assert steps.where.tolist() == [list(range(9))]
+    np.testing.assert_allclose(steps.scale[0], np.array(made.scales)[order])
 
 
 def test_one_column_s_law_is_the_integral():
@@ -445,7 +444,40 @@ def refusal(release: Any, **known: Any) -> str:
     return str(refused.value)
 
 
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_modips_copies_of_a_regression_are_read_as_steps_are(noise):
+    """The slopes of copies of a family, of which y is the first column, and not the last drawn."""
+    rng = np.random.default_rng(6)
+    x = rng.uniform(0, 10, (2000, 2))
+    y = 1 + 0.4 * x[:, 0] - 0.2 * x[:, 1] + rng.normal(0, 0.5, 2000)
+    table = pd.DataFrame({"y": y.clip(-4, 8), "a": x[:, 0], "b": x[:, 1]})
+    family = bdp.families.LinearRegression({"y": (-4, 8), "a": (0, 10), "b": (0, 10)}, "y")
+    made = bdp.ModipsSynthesizer(
+        family, epsilon=20.0, delta=1e-6 if noise == "gaussian" else 0.0, copies=3, noise=noise
+    )
+    with bdp.reproducible(2):
+        release = made.release(table)
+    assert models_of(release.mechanism) == ("LinearRegressionModel",)
+    fitted = bdp.LinearRegressionModel("y").fit(release, **FEW)
+    beta = fitted.posterior["beta"]
+    off = (beta.mean(("chain", "draw")) - [1, 0.4, -0.2]) / beta.std(("chain", "draw"))
+    assert list(beta["coefficient"].values) == ["intercept", "a", "b"]
+    assert float(np.abs(off).max()) < 5
+    assert float(beta.sel(coefficient="a").std()) < 0.05
+    one = bdp.LinearRegressionModel("y", predictors=["b"]).fit(release, **FEW)
+    slope = one.posterior["beta"].sel(coefficient="b")
+    assert abs(float(slope.mean()) + 0.2) < 5 * float(slope.std())
+
+
 def test_what_is_refused_says_why_and_what_to_do():
+    conditioned = dataclasses.replace(modips(["x0", "y"], 1.0, 40, 20), bounding="truncated")
+    unknown = dataclasses.replace(modips(["x0", "y"], 1.0, 40, 20), n=None, scales=(1.0,) * 6)
+    rows = np.full((20, 2), 0.5)
+    assert "conditioned on their bounds" in refusal(bdp.Release.of(conditioned, [rows]))
+    assert "a noisy number of records too" in refusal(bdp.Release.of(unknown, [rows]))
+    for made in (conditioned, unknown):
+        assert models_of(made) == ()
+
     by_sex = copies_of(SEX, Numbers({"x": (0, 10), "y": (0, 6)}, by=("sex",)))
     said = refusal(by_sex)
     assert "x, y were drawn in cells of labels" in said
