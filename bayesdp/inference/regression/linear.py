@@ -82,7 +82,10 @@ class LinearRegressionModel(Model):
     prior : tuple (m0, k, a, b)
         sigma^2 ~ InverseGamma(a, b) and coefficients ~ N(m0, sigma^2 / k), for columns rescaled to
         [-1, 1]: m0 and k are one number for all, or one for the intercept and for each predictor.
-        Priors must be proper: noisy moments don't rule out predictors without variance.
+        Priors must be proper: noisy moments don't rule out predictors without variance. The default
+        expects residuals of about a third of the response's half width. Where they are known to be
+        far smaller, take a smaller b: where noise blurs their sum of squares, slopes are drawn
+        towards 0 otherwise.
     predictors : sequence of str, optional
         Columns to regress on. Default: all other columns, in their order.
     predictors_prior : tuple (m, r, nu, psi), optional

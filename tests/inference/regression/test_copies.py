@@ -458,13 +458,14 @@ def test_modips_copies_of_a_regression_are_read_as_steps_are(noise):
     with bdp.reproducible(2):
         release = made.release(table)
     assert models_of(release.mechanism) == ("LinearRegressionModel",)
-    fitted = bdp.LinearRegressionModel("y").fit(release, **FEW)
+    more = {**FEW, "draws": 3000}
+    fitted = bdp.LinearRegressionModel("y").fit(release, **more)
     beta = fitted.posterior["beta"]
     off = (beta.mean(("chain", "draw")) - [1, 0.4, -0.2]) / beta.std(("chain", "draw"))
     assert list(beta["coefficient"].values) == ["intercept", "a", "b"]
     assert float(np.abs(off).max()) < 5
     assert float(beta.sel(coefficient="a").std()) < 0.05
-    one = bdp.LinearRegressionModel("y", predictors=["b"]).fit(release, **FEW)
+    one = bdp.LinearRegressionModel("y", predictors=["b"]).fit(release, **more)
     slope = one.posterior["beta"].sel(coefficient="b")
     assert abs(float(slope.mean()) + 0.2) < 5 * float(slope.std())
 

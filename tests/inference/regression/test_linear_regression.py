@@ -394,7 +394,8 @@ def test_other_releases_are_refused():
     regression = bdp.LinearRegressionModel("pressure")
     family = bdp.families.LinearRegression(BOUNDS, "pressure")
     with bdp.reproducible(1):
-        copies = bdp.ModipsSynthesizer(family, epsilon=5.0, copies=2).release(table(100))
+        made = bdp.ModipsSynthesizer(family, epsilon=5.0, copies=2, size=100, public_n=False)
+        copies = made.release(table(100))
     with pytest.raises(bdp.errors.InvalidInput, match=r"bdp\.combine"):
         regression.fit(copies)
     other = bdp.Release.of(bdp.mechanisms.BetaBinomialMechanism(5, 5, (1.0, 1.0)), [1])
