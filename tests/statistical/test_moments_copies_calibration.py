@@ -62,10 +62,11 @@ def places(cell, replicates, seed=5, change=None):
     """Places of the truths, and how many of the copies' numbers were at a bound."""
     steps, scale, size, copies, noise = CELLS[cell]
     rng, clipped = np.random.default_rng(seed), 0
-    columns = ["x0", "y"] if steps is None else [name for step in steps for name in step]
     if steps is None:
+        columns = ["x0", "y"]
         made = modips(columns, scale, N, size, noise)
     else:
+        columns = [name for step in steps for name in step]
         made = mechanism(steps, scale, N, size, noise)
     found = {"intercept": [], "slope": [], "sigma": []}
     for i in range(replicates):

@@ -228,10 +228,10 @@ def test_the_posterior_has_the_grid_and_tables_have_the_pools():
     income = posterior.regression("votes ~ age + income", family="logit", seed=1, target="data")
     whole = frame.dropna().astype(float)
     fit = sm.Logit(whole["votes"], sm.add_constant(whole[["age", "income"]])).fit(disp=False)
-    # Standard deviations: the ends of so few draws miss one of three numbers once in 50 surveys.
+    # The 0.9999 interval of a normal law: so few draws have no such quantiles, but their range.
     off = (income.draws.mean(axis=0) - fit.params.to_numpy()) / income.draws.std(axis=0)
     assert income.by == "moments"
-    assert np.abs(off).max() < 4.5
+    assert np.abs(off).max() < 3.89
     assert posterior.regression("income ~ age", draws=20, seed=1).by == "moments"
     with pytest.raises(InvalidInput, match="has no private cut points"):
         posterior.regression("age ~ votes", family="poisson", by="moments")

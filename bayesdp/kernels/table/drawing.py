@@ -9,6 +9,8 @@ import numpy as np
 
 from bayesdp.kernels.compiling import inlined, kernel
 
+WIDEST = 16
+"""Columns whose probabilities are multiplied at once: each is above 1e-18, and a float 1e-308."""
 _DENSE = 8.0
 """Tables of a restaurant are drawn one by one where one in so many is new."""
 
@@ -56,6 +58,21 @@ def draw_concentration(counts: Any, totals: Any, base: Any, grid: Any, rng: Any)
         weights[g] = log
     weights[:] = np.exp(weights - weights.max())
     return grid[chosen(weights, grid.size, weights.sum(), rng)]
+
+
+@kernel
+def draw_concentration_of_classes(sizes: Any, grid: Any, rng: Any) -> Any:
+    """Draw a of a grid of equally likely values, where class shares ~ Dirichlet(a, ..., a).
+
+    Parameters
+    ----------
+    sizes : ndarray, shape (K,)
+        Records of each class.
+    grid : ndarray
+    rng : numpy Generator
+    """
+    counts, even = sizes.reshape((1, sizes.size)), np.full(sizes.size, 1.0 / sizes.size)
+    return draw_concentration(counts, np.full(1, sizes.sum()), even, grid, rng)
 
 
 @inlined

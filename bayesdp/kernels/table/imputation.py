@@ -30,15 +30,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.kernels.compiling import inlined, kernel
-from bayesdp.kernels.table.drawing import chosen, draw_concentration, draw_prior
+from bayesdp.kernels.table.drawing import (
+    WIDEST,
+    chosen,
+    draw_concentration_of_classes,
+    draw_prior,
+)
 from bayesdp.kernels.table.state import Rules, is_excluded
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 TRIES = 200
-_WIDEST = 16
-"""Columns whose factors are multiplied at once: each is above 1e-18, and a float 1e-308."""
 
 
 class Known(NamedTuple):
@@ -120,7 +123,7 @@ def _weigh(known: Any, state: Any, i: int, room: Any) -> float:
         for k in range(classes):
             room[k] *= (state.counts[place, k] + b) * state.inverse[j, k]
         taken += 1
-        if taken % _WIDEST == 0:
+        if taken % WIDEST == 0:
             top = 0.0
             for k in range(classes):
                 top = max(top, room[k])
@@ -226,5 +229,4 @@ def draw_spread_complete(known: Any, state: Any, grid: Any, rng: Any) -> None:
         for k in range(classes):
             total = state.totals[j, k] + known.levels[j] * state.spread[j]
             state.inverse[j, k] = 1.0 / total
-    whole, even = state.sizes.reshape((1, classes)), np.full(classes, 1.0 / classes)
-    state.spread[d] = draw_concentration(whole, np.full(1, whole.sum()), even, grid, rng)
+    state.spread[d] = draw_concentration_of_classes(state.sizes, grid, rng)

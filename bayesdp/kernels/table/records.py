@@ -48,7 +48,12 @@ from numpy.typing import NDArray
 
 from bayesdp.kernels.compiling import inlined, kernel
 from bayesdp.kernels.table.choices import weigh_level, weigh_record
-from bayesdp.kernels.table.drawing import chosen, draw_concentration, draw_prior
+from bayesdp.kernels.table.drawing import (
+    WIDEST,
+    chosen,
+    draw_concentration_of_classes,
+    draw_prior,
+)
 from bayesdp.kernels.table.predictive import weigh_drawn_level, weigh_drawn_record
 from bayesdp.kernels.table.state import (
     CHUNK,
@@ -65,8 +70,6 @@ Integers = NDArray[np.int64]
 
 _LEAST = 1e-200
 """Sum of weights at which factors are computed anew."""
-_WIDEST = 16
-"""Columns whose probabilities are multiplied at once: each is above 1e-18, and a float 1e-308."""
 
 
 class Batch(NamedTuple):
@@ -237,8 +240,8 @@ def _weigh_classes(layout: Any, state: Any, row: Any, room: Any, bases: Any) -> 
     d, even = layout.levels.size, size - size % CHUNK
     for j in range(d):
         bases[j] = layout.starts[j] + row[j]
-    for first in range(0, d, _WIDEST):
-        last = min(first + _WIDEST, d)
+    for first in range(0, d, WIDEST):
+        last = min(first + WIDEST, d)
         for k in range(0, even, CHUNK):
             p0, p1, p2, p3 = room[k], room[k + 1], room[k + 2], room[k + 3]
             for j in range(first, last):
@@ -577,5 +580,4 @@ def draw_spread(layout: Any, state: Any, grid: Any, rng: Any) -> None:
         state.spread[j] = draw_prior(counts, state.sizes, prior, grid, rng)
         for k in range(classes):
             state.inverse[j, k] = 1.0 / (state.sizes[k] + state.spread[j] * layout.levels[j])
-    whole, even = state.sizes.reshape((1, classes)), np.full(classes, 1.0 / classes)
-    state.spread[d] = draw_concentration(whole, np.full(1, whole.sum()), even, grid, rng)
+    state.spread[d] = draw_concentration_of_classes(state.sizes, grid, rng)

@@ -51,6 +51,16 @@ def mechanism(
     return bdp.mechanisms.SequentialModipsMechanism(tuple(steps), size, scales, n, noise)
 
 
+def blurred(
+    numbers: np.ndarray, parts: Any, noise: str, rng: np.random.Generator, copies: int
+) -> np.ndarray:
+    """Numbers with noise, set to the nearest end of their ranges, shape (copies, numbers)."""
+    scales = np.array([part.scale for part in parts])
+    low, high = np.array([part.bounds for part in parts]).T
+    away = rng.laplace if noise == "laplace" else rng.normal
+    return np.clip(numbers + away(0.0, scales, (copies, scales.size)), low, high)
+
+
 def released(made: Any, numbers: Any, rng: np.random.Generator, copies: int = 1) -> bdp.Release:
     """Copies by the mechanism's code, of moments that needn't be of records within the bounds.
 
@@ -63,10 +73,7 @@ def released(made: Any, numbers: Any, rng: np.random.Generator, copies: int = 1)
     for _ in range(copies):
         noisy = []
         for j, own in enumerate(numbers):
-            scales = np.array([part.scale for part in made.parts(j)])
-            low, high = np.array([part.bounds for part in made.parts(j)]).T
-            away = rng.laplace if made.noise == "laplace" else rng.normal
-            noisy.append(np.clip(own + away(0.0, scales), low, high)[None])
+            noisy.append(blurred(own, made.parts(j), made.noise, rng, 1))
         with bdp.reproducible(int(rng.integers(2**31))):
             outputs.append(drawn_copy(made.layouts, noisy, made.size, made.n))
     return bdp.Release.of(made, outputs)
@@ -87,10 +94,7 @@ def released_modips(
     made: Any, numbers: np.ndarray, rng: np.random.Generator, copies: int = 1
 ) -> bdp.Release:
     """Copies by the family's code, of moments that needn't be of records within the bounds."""
-    scales = np.array([part.scale for part in made.parts])
-    low, high = np.array([part.bounds for part in made.parts]).T
-    away = rng.laplace if made.noise == "laplace" else rng.normal
-    noisy = np.clip(numbers + away(0.0, scales, (copies, scales.size)), low, high)
+    noisy = blurred(numbers, made.parts, made.noise, rng, copies)
     with bdp.reproducible(int(rng.integers(2**31))):
         return bdp.Release.of(made, list(made.family.draw(noisy, made)))
 
