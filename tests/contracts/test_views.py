@@ -110,10 +110,12 @@ def test_a_law_of_a_mean_is_read_wherever_it_is_from():
 
 def test_an_intractable_law_is_read_by_no_model_and_says_why():
     family = bdp.families.Gaussian((-4.0, 4.0), sd=1.0)
-    made = bdp.mechanisms.ModipsGridMechanism(family, 5, 1.0, (-3.0, 3.0), "sphc", n=9)
+    made = bdp.mechanisms.ModipsGridMechanism(
+        family, 5, 1.0, (-3.0, 3.0), "sdd.mc", "published", n=9
+    )
     assert models_of(made) == ()
     assert view_of(made, NormalView) is None
-    with pytest.raises(bdp.errors.InvalidInput, match="'sphc', whose law is intractable"):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"'sdd\.mc', whose law is intractable"):
         check_tractable(made, NormalView)
     check_tractable(made, CountView)  # of which it says nothing
 

@@ -246,8 +246,8 @@ def listed(parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes) -> Liste
         law = dirichlet_multinomial_logpmf(counts, n, alpha) if n else np.zeros(1)
         law = law + math.log(probability)
         for part in parts:
-            for output in part.outputs:
-                law = law + part.mechanism.logp(np.array(output), counts)
+            outputs = np.stack([np.array(output) for output in part.outputs])
+            law = law + part.mechanism.logp(outputs[:, None], counts).sum(axis=0)
         rows.append(counts)
         weights.append(law)
     return Listed(np.concatenate(rows), np.concatenate(weights))

@@ -78,7 +78,12 @@ from bayesdp.mechanisms.noise.fields import BOUNDING
 from bayesdp.mechanisms.noise.pure import up
 from bayesdp.mechanisms.randomness import generator
 from bayesdp.mechanisms.selection.exponential import ExponentialMechanism
-from bayesdp.mechanisms.selection.posterior_cells import perturbed_cells, published_cell
+from bayesdp.mechanisms.selection.histogram_law import log_probabilities
+from bayesdp.mechanisms.selection.posterior_cells import (
+    noise_of,
+    perturbed_cells,
+    published_cell,
+)
 from bayesdp.privacy.guarantee import Strength, check_epsilon
 from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours
 from bayesdp.privacy.profile import Profile, pure_profile
@@ -246,18 +251,11 @@ class ModipsGridMechanism(Mechanism):
 
     @property
     def power(self) -> float:
-        """The power of prior and likelihood that SDD draws from: at most 1 if corrected.
+        """The power of prior and likelihood that cells are drawn from.
 
-        Raises
-        ------
-        InvalidInput
-            If the method isn't "sdd".
+        That of SDD is at most 1 if corrected; histograms are of draws from the posterior itself.
         """
-        if self.method != "sdd":
-            raise InvalidInput(
-                f"power is defined for method='sdd' alone; this method is {quoted(self.method)}"
-            )
-        return float(self._choice().rate * 2**self.bits)
+        return float(self._choice().rate * 2**self.bits) if self.method == "sdd" else 1.0
 
     def moved(self, relation: Neighbours) -> float:
         """The largest log ratio of SDD's cells under a relation, rounded up."""
@@ -353,13 +351,13 @@ class ModipsGridMechanism(Mechanism):
         Raises
         ------
         InvalidInput
-            If the law is intractable, as it is unless the method is "sdd".
+            If the law is intractable, as that of "sdd.mc" is.
         """
-        if self.method != "sdd":
+        if not self.tractable:
             raise InvalidInput(
                 f"method is {quoted(self.method)}, whose law is intractable: a sum over all "
                 "histograms and their noise; analyse each copy as data and combine the results "
-                "with bdp.combine, whose caveats then hold, or take method='sdd'"
+                "with bdp.combine, whose caveats then hold, or take method='sdd' or 'sphc'"
             )
         chosen = self.log_cells(statistic)
         given = self.on_grid.log_given_cell(self, output, self.model.edges)
@@ -370,12 +368,19 @@ class ModipsGridMechanism(Mechanism):
 
     @property
     def tractable(self) -> bool:
-        """True for "sdd"; the other methods' laws are sums over all histograms and their noise."""
-        return self.method == "sdd"
+        """True but for "sdd.mc", whose law is a sum over all histograms and their noise."""
+        return self.method != "sdd.mc"
 
     def log_cells(self, statistic: Any) -> NDArray[np.float64]:
-        """Log-probabilities of SDD's cells; the statistic's axes, then the cells."""
+        """Log-probabilities of the chosen cell; the statistic's axes, then the cells.
+
+        Those of SPHC are by `bayesdp.mechanisms.selection.histogram_law`.
+        """
         u = self.power * self.model.log_weights(self.family.vector(statistic, self.n))
+        if self.method == "sphc":
+            proved = self.calibration == "corrected"
+            scale = noise_of(self.samples, self.epsilon) if proved else noise_scale(self)
+            return log_probabilities(u, self.samples, float(scale), whole=proved)
         u -= u.max(axis=-1, keepdims=True)
         return np.asarray(u - np.log(np.exp(u).sum(axis=-1, keepdims=True)))
 

@@ -18,7 +18,8 @@ N cells are drawn from exp(u) and counted; each count gets discrete Laplace nois
 positive). The histograms of any two data sets, given all that was random in either, have N draws
 each, so their L1 distance is at most 2 N: for any neighbours, and for any two data sets. So epsilon
 holds given the draws, hence on average over them; how they were drawn doesn't matter. The distance
-is attained: where two posteriors have no cell in common.
+is attained: where two posteriors have no cell in common. The law of the cell, by which models read
+what follows from it, is in `bayesdp.mechanisms.selection.histogram_law`.
 
 SDD.MC: the logarithms of a histogram
 -------------------------------------
@@ -40,21 +41,21 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
+def noise_of(draws: int, epsilon: float) -> Fraction:
+    """Scale of the discrete Laplace noise of each count of a histogram of `draws` draws."""
+    return 2 * draws / Fraction(epsilon)
+
+
 def noisy_counts(counts: Integers, draws: int, epsilon: float) -> Integers:
-    """Draw a histogram of `draws` draws, each count with noise of scale 2 draws / epsilon."""
-    return counts + discrete_laplace(2 * draws / Fraction(epsilon), counts.size)
+    """Add noise to each count of histograms of `draws` draws."""
+    return counts + discrete_laplace(noise_of(draws, epsilon), counts.size).reshape(counts.shape)
 
 
 def perturbed_cells(log_weights: Floats, draws: int, epsilon: float, times: int) -> Integers:
     """Choose `times` cells by SPHC, each from its own histogram of `draws` draws."""
     weights = np.exp(log_weights - log_weights.max())
-    random = generator()
-
-    def cell() -> int:
-        counts = random.multinomial(draws, weights / weights.sum())
-        return cell_of(noisy_counts(counts.astype(np.int64), draws, epsilon))
-
-    return np.array([cell() for _ in range(times)])
+    counts = generator().multinomial(draws, weights / weights.sum(), size=times)
+    return np.array([cell_of(each) for each in noisy_counts(counts, draws, epsilon)])
 
 
 def cell_of(weights: Integers | Floats) -> int:

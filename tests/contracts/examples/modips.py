@@ -176,18 +176,38 @@ CELLS: list[Example] = [
     *(
         Example(
             bdp.mechanisms.ModipsGridMechanism(
-                Bernoulli(), 4, 1.0, (0, 1), method, calibration, 3, 10, n
+                Bernoulli(), 4, 1.0, (0, 1), "sphc", calibration, 3, 10, n
             ),
-            [(None, None)],
-            [0, 3, 4],
-            intractable=True,
+            counts(5) if n else Bernoulli().pairs(None),
+            np.arange(5),
+            loose=True,
         )
-        for method, calibration, n in (
-            ("sphc", "corrected", 5),
-            ("sphc", "corrected", None),
-            ("sphc", "published", 5),
-            ("sdd.mc", "published", 5),
-        )
+        for calibration, n in (("corrected", 5), ("corrected", None), ("published", 5))
+    ),
+    Example(
+        bdp.mechanisms.ModipsGridMechanism(
+            Bernoulli(), 4, 1.0, (0, 1), "sdd.mc", "published", 3, 10, 5
+        ),
+        [(None, None)],
+        [0, 3, 4],
+        intractable=True,
+    ),
+    Example(
+        bdp.mechanisms.ModipsGridMechanism(
+            bdp.families.Categorical(3), 6, 4.0, (0, 1), "sphc", bins=3, samples=4, n=2
+        ),
+        category_counts(2, 3),
+        bdp.families.Categorical(3).space(6).every(),
+        loose=True,
+    ),
+    Example(
+        bdp.mechanisms.ModipsGridMechanism(
+            Gaussian((-1, 1), 0.5), 3, 8.0, (-1, 1), "sphc", bins=5, samples=30, n=5
+        ),
+        Gaussian((-1, 1), 0.5).pairs(5),
+        np.array([[-1.0, 0.25, 1.0], [-0.5, -0.125, 0.5]]),
+        continuous=True,
+        loose=True,
     ),
 ]
 EXAMPLES = [*MODIPS, *CELLS]

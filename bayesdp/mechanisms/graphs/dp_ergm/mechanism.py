@@ -384,7 +384,10 @@ class DPERGMMechanism(Mechanism):
         if self.calibration == "published":
             why = "the grid of the published calibration depends on the confidential graph"
         elif self.method == "sphc":
-            why = "the law of a cell from a perturbed histogram is a sum over all histograms"
+            why = (
+                "the law of a cell from a perturbed histogram takes milliseconds a graph, too long "
+                "for a chain over graphs"
+            )
         else:
             from bayesdp.mechanisms.graphs.dp_ergm.law import unknown_constant
 
