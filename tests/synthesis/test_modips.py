@@ -86,6 +86,7 @@ def budget(folder: Path, epsilon: float) -> Any:
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"family": "gaussian"}, "family is 'gaussian'"),
     ({"family": {"kind": "weibull"}}, "it must be one of bdp.families"),
+    ({"family": {"name": "bernoulli"}}, r'or in a file \{ kind = "bernoulli" \}'),
     ({"family": {"kind": "gaussian", "shape": 2}}, "family 'gaussian'"),
     ({"method": "mcmc"}, "method is 'mcmc'"),
     ({"method": "sdd"}, "with a known sd"),

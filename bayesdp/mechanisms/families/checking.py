@@ -51,7 +51,8 @@ def _checked(family: Any, shown: str) -> Family:
     if not isinstance(kind, str) or kind not in FAMILIES:
         raise InvalidInput(
             f"family is {shown}; it must be one of bdp.families, for example "
-            f"bdp.families.Bernoulli(); there are {', '.join(sorted(FAMILIES))}"
+            'bdp.families.Bernoulli(), or in a file { kind = "bernoulli" }; there are '
+            f"{', '.join(sorted(FAMILIES))}"
         )
     parameters = {name: value for name, value in family.items() if name != "kind"}
     try:
