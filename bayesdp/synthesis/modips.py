@@ -19,6 +19,7 @@ from bayesdp.mechanisms.modips.grid import ModipsGridMechanism
 from bayesdp.mechanisms.modips.nested import NestedModipsMechanism
 from bayesdp.mechanisms.modips.promise import check_weights
 from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
+from bayesdp.mechanisms.selection.histogram_cost import scale_for
 from bayesdp.privacy.composition import shared
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.release.manifest import Label
@@ -43,7 +44,8 @@ class ModipsSynthesizer(RecordSynthesizer):
         posterior treats the noisy value as exact (`bdp.mechanisms.ModipsSBSMechanism`).
         The others choose one of the parameter's public cells
         (`bdp.mechanisms.ModipsGridMechanism`): "sdd" by the exponential mechanism, "sphc" from a
-        noisy histogram of posterior draws, "sdd.mc" from one of its logarithms.
+        noisy histogram of posterior draws, with as little noise as one cell of it needs
+        (`bayesdp.mechanisms.selection.histogram_cost`), "sdd.mc" from one of its logarithms.
     epsilon, delta : float
         Total privacy cost of all copies, on top of that of `selection`. delta is 0 for a pure
         promise, and positive for Gaussian noise.
@@ -206,7 +208,7 @@ def _sbs(modips: ModipsSynthesizer, n: int | None) -> ModipsSBSMechanism | Neste
 
 def _cells(modips: ModipsSynthesizer, n: int | None) -> ModipsGridMechanism:
     _only_theirs(modips, _OF_SBS, "method='sbs'")
-    return ModipsGridMechanism(
+    made = ModipsGridMechanism(
         modips.first,
         modips.size or n or 1,
         shared(modips.epsilon, modips.copies),
@@ -219,6 +221,10 @@ def _cells(modips: ModipsSynthesizer, n: int | None) -> ModipsGridMechanism:
         modips.bounding,
         modips.clip,
     )
+    if (made.method, made.calibration) != ("sphc", "corrected"):
+        return made
+    scale = scale_for(made.samples, len(made.model.public), made.epsilon)
+    return dataclasses.replace(made, scale=scale)
 
 
 def _only_theirs(modips: ModipsSynthesizer, names: Sequence[str], whose: str) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import resource
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,9 @@ def _batches() -> Iterator[pd.DataFrame]:
 
 
 def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    """Peak memory in MB; a process's ru_maxrss would begin with that of the one that made it."""
+    words = Path("/proc/self/status").read_text().split()
+    return int(words[words.index("VmHWM:") + 1]) / 1024
 
 
 def _released() -> tuple[float, float]:

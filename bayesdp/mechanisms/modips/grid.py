@@ -66,6 +66,7 @@ from bayesdp.checks import (
     check_one_of,
     check_one_statistic,
 )
+from bayesdp.core.fields import later
 from bayesdp.core.outputs import OutputSpace
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
@@ -74,10 +75,11 @@ from bayesdp.mechanisms.draws.integer_noise import LARGEST_SCALE
 from bayesdp.mechanisms.families import Family, check_family
 from bayesdp.mechanisms.families.grid_model import GridModel, OnGrid
 from bayesdp.mechanisms.families.grids import grid_model, on_grid
-from bayesdp.mechanisms.noise.fields import BOUNDING
+from bayesdp.mechanisms.noise.fields import BOUNDING, check_positive
 from bayesdp.mechanisms.noise.pure import up
 from bayesdp.mechanisms.randomness import generator
 from bayesdp.mechanisms.selection.exponential import ExponentialMechanism
+from bayesdp.mechanisms.selection.histogram_cost import cell_cost
 from bayesdp.mechanisms.selection.histogram_law import log_probabilities
 from bayesdp.mechanisms.selection.posterior_cells import (
     noise_of,
@@ -113,6 +115,7 @@ _HOLDS = (
     "As printed, with Delta_u = 2 A: A is finite on a public grid, so Proposition 3 holds there.",
 )
 _FINEST, _LEAST, _BITS = 40, 10, 60
+_PLATFORMS = 1e-9  # a tenth of what a cell's cost is rounded up by: floats differ between machines
 _HALVINGS = 60
 
 
@@ -144,6 +147,10 @@ class ModipsGridMechanism(Mechanism):
         How synthetic records are kept within the family's bounds, if it has them.
     clip : bool
         Whether records outside the family's bounds were moved to the nearest bound, each by itself.
+    scale : float, optional
+        Scale of the noise of a count, for "sphc" as corrected. Default: 2 samples / epsilon, at
+        which all counts together keep epsilon. One cell keeps it at less
+        (`bayesdp.mechanisms.selection.histogram_cost`), which `bdp.ModipsSynthesizer` takes.
 
     Raises
     ------
@@ -153,8 +160,8 @@ class ModipsGridMechanism(Mechanism):
     Notes
     -----
     The power that SDD draws from shrinks with the grid's reach: for Bernoulli records and 20 cells
-    from 0 to 1 it is epsilon / 7.3, and from 0.2 to 0.8 epsilon / 2.6. SPHC's noise has the scale
-    2 N / epsilon in every cell, which hides the posterior unless epsilon is well above 2.
+    from 0 to 1 it is epsilon / 7.3, and from 0.2 to 0.8 epsilon / 2.6. SPHC's noise, at its default
+    scale, hides the posterior unless epsilon is well above 2.
     """
 
     family: Family
@@ -168,6 +175,7 @@ class ModipsGridMechanism(Mechanism):
     n: int | None = None
     bounding: str = "inflated"
     clip: bool = False
+    scale: float | None = later(None)
 
     name: ClassVar[str] = "modips_grid"
     pure: ClassVar[bool] = True
@@ -211,12 +219,35 @@ class ModipsGridMechanism(Mechanism):
         check_one_of("bounding", self.bounding, BOUNDING)
         check_flag("clip", self.clip)
         grid_model(family, checked["grid"], checked["bins"], checked["n"])
+        if self.scale is not None:
+            checked["scale"] = check_positive("scale", self.scale)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+        self._check_scale()
         if self.bits < _LEAST:
             raise InvalidInput(
                 "log-likelihoods differ by too much over the grid for a choice in 64 bits; take a "
                 "narrower grid"
+            )
+
+    def _check_scale(self) -> None:
+        """Raise InvalidInput if a scale is given that isn't used, or at which a cell costs more."""
+        if self.scale is None:
+            return
+        if (self.method, self.calibration) != ("sphc", "corrected"):
+            raise InvalidInput(
+                f"scale is {self.scale}, but it is for method='sphc' with calibration='corrected' "
+                "alone; leave it out"
+            )
+        if self.scale > LARGEST_SCALE:
+            raise InvalidInput(
+                f"scale is {self.scale}, whose noise exceeds 64 bits; take a smaller one"
+            )
+        cost = cell_cost(self.samples, len(self.model.public), self.scale)
+        if cost > self.epsilon + _PLATFORMS:
+            raise InvalidInput(
+                f"scale is {self.scale}, at which one cell costs up to {cost:.6g}, more than "
+                f"epsilon, {self.epsilon}; give a larger scale, or leave it out"
             )
 
     @property
@@ -277,6 +308,11 @@ class ModipsGridMechanism(Mechanism):
             printed = Fraction(2 * extremes(self.model, self.family, self.n or 0)[0])
             sensitivity = max(sensitivity, printed * 2**self.bits)
         return ExponentialMechanism(self.cost, up(sensitivity), len(self.model.public))
+
+    @property
+    def _noise(self) -> Fraction:
+        """Scale of the discrete Laplace noise of a count, for SPHC as corrected."""
+        return noise_of(self.samples, self.epsilon) if self.scale is None else Fraction(self.scale)
 
     # What is promised.
 
@@ -340,7 +376,7 @@ class ModipsGridMechanism(Mechanism):
             return self._choice().release(u, copies)
         log_weights = np.ldexp(u.astype(np.float64), -self.bits)
         if self.calibration == "corrected":
-            return perturbed_cells(log_weights, self.samples, self.epsilon, copies)
+            return perturbed_cells(log_weights, self.samples, self._noise, copies)
         return published_cells(self, log_weights, copies)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
@@ -379,7 +415,7 @@ class ModipsGridMechanism(Mechanism):
         u = self.power * self.model.log_weights(self.family.vector(statistic, self.n))
         if self.method == "sphc":
             proved = self.calibration == "corrected"
-            scale = noise_of(self.samples, self.epsilon) if proved else noise_scale(self)
+            scale = self._noise if proved else noise_scale(self)
             return log_probabilities(u, self.samples, float(scale), whole=proved)
         u -= u.max(axis=-1, keepdims=True)
         return np.asarray(u - np.log(np.exp(u).sum(axis=-1, keepdims=True)))

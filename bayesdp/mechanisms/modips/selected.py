@@ -44,6 +44,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, keep
+from bayesdp.core.fields import WRITTEN, is_later, written
 from bayesdp.core.views import CountView, RecordsView, View, view_of
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
@@ -101,7 +102,7 @@ class SelectedModipsMechanism(Mechanism):
     the copies, one after another; `split` separates them.
     """
 
-    modips: Copying
+    modips: Copying = field(metadata={WRITTEN: written})
     families: tuple[Family, ...]
     epsilon: float = field()  # type: ignore[assignment]  # a parameter, not the profile's
     each: int = 1
@@ -298,7 +299,9 @@ def _check_modips(modips: Any, first: Family) -> Copying:
     made = modips
     if isinstance(modips, Mapping):
         for kind in get_args(Copying):
-            if {field.name for field in dataclasses.fields(kind)} == set(modips):
+            fields = dataclasses.fields(kind)
+            old = {field.name for field in fields if not is_later(field)}
+            if old <= set(modips) <= {field.name for field in fields}:
                 made = kind(**modips)
     if not isinstance(made, Copying):
         raise InvalidInput(

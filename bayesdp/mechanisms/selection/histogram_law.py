@@ -104,10 +104,26 @@ def _rule(draws: int, s: float, cells: int, step: float) -> Rule:
     )
     turned = 1j * draws * (np.sin(angles) - angles) - 2 * draws * np.sin(angles / 2) ** 2
     along = np.exp(log_size + turned) * np.where(angles > 0, 2, 1) / around
+    return Rule(draws * np.exp(1j * angles), along, *half_line(draws, s, cells, step))
+
+
+def half_line(
+    draws: int, s: float, cells: int, step: float, reach: float = _REACH
+) -> tuple[Floats, Floats]:
+    """Lay out points u of the half line, and their weights.
+
+    Parameters
+    ----------
+    draws : int
+    s : float
+        1 over the noise's scale.
+    cells : int
+    step, reach : float
+        Of y: the distance of two points, and where they end on either side.
+    """
     mean = draws + cells / (2 * s)
     at = math.asinh(2 / math.pi * math.log(s * mean))  # of u = s
-    before = math.ceil((at + _REACH) / step)
-    y = at + step * (np.arange(-before, math.ceil((_REACH - at) / step)) + 0.5)
+    before = math.ceil((at + reach) / step)
+    y = at + step * (np.arange(-before, math.ceil((reach - at) / step)) + 0.5)
     u = np.exp(math.pi / 2 * np.sinh(y)) / mean
-    over = u * math.pi / 2 * np.cosh(y) * step
-    return Rule(draws * np.exp(1j * angles), along, u, over)
+    return u, u * math.pi / 2 * np.cosh(y) * step

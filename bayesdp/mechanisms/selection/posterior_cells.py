@@ -13,13 +13,14 @@ that power; where R is at most epsilon, of the posterior itself.
 
 SPHC: the perturbed histogram
 -----------------------------
-N cells are drawn from exp(u) and counted; each count gets discrete Laplace noise of scale
-2 N / epsilon; negative counts become 0; one cell is drawn in proportion (uniformly, if no count is
-positive). The histograms of any two data sets, given all that was random in either, have N draws
-each, so their L1 distance is at most 2 N: for any neighbours, and for any two data sets. So epsilon
-holds given the draws, hence on average over them; how they were drawn doesn't matter. The distance
-is attained: where two posteriors have no cell in common. The law of the cell, by which models read
-what follows from it, is in `bayesdp.mechanisms.selection.histogram_law`.
+N cells are drawn from exp(u) and counted; each count gets discrete Laplace noise; negative counts
+become 0; one cell is drawn in proportion (uniformly, if no count is positive). The histograms of
+any two data sets, given all that was random in either, have N draws each, so their L1 distance is
+at most 2 N: for any neighbours, and for any two data sets. So all noisy counts, of scale
+2 N / epsilon, keep epsilon given the draws, hence on average over them; how they were drawn doesn't
+matter. The distance is attained: where two posteriors have no cell in common. But one cell alone is
+released, which tells less: `bayesdp.mechanisms.selection.histogram_cost` has a bound of its epsilon
+at any scale, and `histogram_law` beside it the cell's law, by which models read what follows.
 
 SDD.MC: the logarithms of a histogram
 -------------------------------------
@@ -42,20 +43,20 @@ Integers = NDArray[np.int64]
 
 
 def noise_of(draws: int, epsilon: float) -> Fraction:
-    """Scale of the discrete Laplace noise of each count of a histogram of `draws` draws."""
+    """Scale of noise at which all noisy counts of `draws` draws together keep epsilon."""
     return 2 * draws / Fraction(epsilon)
 
 
-def noisy_counts(counts: Integers, draws: int, epsilon: float) -> Integers:
-    """Add noise to each count of histograms of `draws` draws."""
-    return counts + discrete_laplace(noise_of(draws, epsilon), counts.size).reshape(counts.shape)
+def noisy_counts(counts: Integers, scale: Fraction) -> Integers:
+    """Add discrete Laplace noise to each count of histograms."""
+    return counts + discrete_laplace(scale, counts.size).reshape(counts.shape)
 
 
-def perturbed_cells(log_weights: Floats, draws: int, epsilon: float, times: int) -> Integers:
+def perturbed_cells(log_weights: Floats, draws: int, scale: Fraction, times: int) -> Integers:
     """Choose `times` cells by SPHC, each from its own histogram of `draws` draws."""
     weights = np.exp(log_weights - log_weights.max())
     counts = generator().multinomial(draws, weights / weights.sum(), size=times)
-    return np.array([cell_of(each) for each in noisy_counts(counts, draws, epsilon)])
+    return np.array([cell_of(each) for each in noisy_counts(counts, scale)])
 
 
 def cell_of(weights: Integers | Floats) -> int:

@@ -186,6 +186,14 @@ CELLS: list[Example] = [
     ),
     Example(
         bdp.mechanisms.ModipsGridMechanism(
+            Bernoulli(), 40, 2.0, (0, 1), "sphc", bins=9, samples=20, n=5, scale=7.0
+        ),
+        counts(5),
+        np.arange(41),
+        loose=True,
+    ),
+    Example(
+        bdp.mechanisms.ModipsGridMechanism(
             Bernoulli(), 4, 1.0, (0, 1), "sdd.mc", "published", 3, 10, 5
         ),
         [(None, None)],

@@ -68,6 +68,16 @@ EXAMPLES += [
             ),
             (
                 bdp.mechanisms.SelectedModipsMechanism(
+                    bdp.mechanisms.ModipsGridMechanism(
+                        TWO[0], 9, 1.0, (0, 1), "sphc", bins=5, samples=20, n=3, scale=32.0
+                    ),
+                    TWO,
+                    0.5,
+                ),
+                0.0,
+            ),
+            (
+                bdp.mechanisms.SelectedModipsMechanism(
                     bdp.mechanisms.NestedModipsMechanism(
                         bdp.mechanisms.ModipsSBSMechanism(TWO[0], 2, (1.5,), 3), 2
                     ),
@@ -93,7 +103,10 @@ EXAMPLES += [
     ),
     Example(
         bdp.mechanisms.SelectedModipsMechanism(
-            bdp.mechanisms.ModipsGridMechanism(TWO[0], 4, 1.0, (0, 1), "sphc", n=5), TWO, 0.5, 2
+            bdp.mechanisms.ModipsGridMechanism(TWO[0], 4, 1.0, (0, 1), "sdd.mc", "published", n=5),
+            TWO,
+            0.5,
+            2,
         ),
         [(None, None)],
         [[0, 3, 4], [1, 0, 0]],

@@ -217,7 +217,7 @@ def test_sphc_adds_noise_of_twice_the_draws(monkeypatch):
         return np.arange(count)
 
     monkeypatch.setattr(posterior_cells, "discrete_laplace", noise)
-    found = posterior_cells.noisy_counts(np.array([3, 0, 4]), 7, 0.1)
+    found = posterior_cells.noisy_counts(np.array([3, 0, 4]), Fraction(14) / Fraction(0.1))
     assert found.tolist() == [3, 1, 6]
     assert asked == [(14 / Fraction(0.1), 3)]
     mechanism = made(4, False, "edges", (-1,), (3,), method="sphc", epsilon=0.1, draws=7)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from scipy import stats
 import bayesdp as bdp
 from bayesdp.mechanisms.selection import histogram_law
 from bayesdp.mechanisms.selection.histogram_law import log_probabilities
-from bayesdp.mechanisms.selection.posterior_cells import noise_of, perturbed_cells
+from bayesdp.mechanisms.selection.posterior_cells import perturbed_cells
 
 
 def histograms(chances, draws):
@@ -119,10 +120,10 @@ def test_more_points_change_nothing(monkeypatch, cells, draws, scale, whole):
 
 
 def test_cells_are_drawn_by_the_law():
-    chances, draws, epsilon = np.array([0.6, 0.3, 0.1, 0.0]), 12, 30.0
+    chances, draws, scale = np.array([0.6, 0.3, 0.1, 0.0]), 12, Fraction(4, 5)
     with bdp.reproducible(4), np.errstate(divide="ignore"):
-        cells = perturbed_cells(np.log(chances), draws, epsilon, 20_000)
-    expected = 20_000 * law(chances, draws, float(noise_of(draws, epsilon)))
+        cells = perturbed_cells(np.log(chances), draws, scale, 20_000)
+    expected = 20_000 * law(chances, draws, float(scale))
     assert stats.chisquare(np.bincount(cells, minlength=4), expected).pvalue > 1e-6
 
 

@@ -51,7 +51,11 @@ from numpy.typing import NDArray
 
 from bayesdp.mechanisms.noise.pure import up
 from bayesdp.mechanisms.selection.exponential import ExponentialMechanism
-from bayesdp.mechanisms.selection.posterior_cells import perturbed_cells, uniform_in
+from bayesdp.mechanisms.selection.posterior_cells import (
+    noise_of,
+    perturbed_cells,
+    uniform_in,
+)
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -125,7 +129,7 @@ class CoefficientGrid:
     ) -> Floats:
         """Draw coefficients by SPHC, shape (copies, terms), each from a histogram at `epsilon`."""
         log_weights = np.ldexp(self.utilities(statistics).astype(np.float64), -self.bits)
-        return self.within(perturbed_cells(log_weights, draws, epsilon, copies))
+        return self.within(perturbed_cells(log_weights, draws, noise_of(draws, epsilon), copies))
 
     def within(self, cells: Integers) -> Floats:
         """Draw a uniform point in each of these cells, shape (len(cells), terms)."""
