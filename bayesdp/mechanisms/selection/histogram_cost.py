@@ -47,7 +47,7 @@ Floats = NDArray[np.float64]
 _GRIDS = ((0.05, 4.2), (0.04, 4.6))  # steps and reaches
 _AGREE, _SLACK = 1e-10, 1e-8
 _HALVINGS = 60
-_LARGEST = 300.0  # epsilon up to which the integrals were compared; none needs so much
+_LARGEST = 300.0  # 1 / scale up to which the integrals were compared, and epsilon: none needs more
 
 
 @lru_cache(maxsize=64)
@@ -66,10 +66,13 @@ def cell_cost(draws: int, cells: int, scale: float) -> float:
     FloatingPointError
         If the integrals can't be relied on.
     """
+    histogram = up(2 * draws / Fraction(scale))
+    if scale * _LARGEST < 1:
+        return histogram
     one, other = (_log_ratio(draws, cells, 1 / scale, *grid) for grid in _GRIDS)
     if not abs(one - other) <= _AGREE * max(1.0, abs(one)):
         raise FloatingPointError("the integrals of a cell's cost don't agree")
-    return min(max(one, other) + _SLACK, up(2 * draws / Fraction(scale)))
+    return min(max(one, other) + _SLACK, histogram)
 
 
 @lru_cache(maxsize=64)

@@ -99,9 +99,8 @@ def _rule(draws: int, s: float, cells: int, step: float) -> Rule:
     around = 2 * math.ceil(far / 2 + 10) + 1
     angles = 2 * np.pi * np.arange(around // 2 + 1) / around
     angles = angles[2 * draws * np.sin(angles / 2) ** 2 < _AWAY**2 / 2]
-    log_size = 0.5 * math.log(2 * math.pi * draws) + float(
-        stirling_error(np.array([draws], dtype=np.float64))[0]
-    )
+    error = float(stirling_error(np.array([float(draws)]))[0])
+    log_size = 0.5 * math.log(2 * math.pi * draws) + error  # of N! e^N / N^N
     turned = 1j * draws * (np.sin(angles) - angles) - 2 * draws * np.sin(angles / 2) ** 2
     along = np.exp(log_size + turned) * np.where(angles > 0, 2, 1) / around
     return Rule(draws * np.exp(1j * angles), along, *half_line(draws, s, cells, step))

@@ -99,6 +99,7 @@ def test_the_synthesizer_takes_the_scale_of_one_cell(family, bins, cells):
 
 WRONG = [
     ({"scale": 0.0}, "scale is 0"),
+    ({"scale": 1e-5}, "at which one cell costs up to 6e\\+06, more"),
     ({"scale": 1.0}, "at which one cell costs up to .*, more than epsilon, 2"),
     ({"scale": 3.0, "method": "sdd"}, "for method='sphc' with calibration='corrected'"),
     ({"scale": 3.0, "calibration": "published"}, "alone; leave it out"),
