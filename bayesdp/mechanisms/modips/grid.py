@@ -79,8 +79,6 @@ from bayesdp.mechanisms.noise.fields import BOUNDING, check_positive
 from bayesdp.mechanisms.noise.pure import up
 from bayesdp.mechanisms.randomness import generator
 from bayesdp.mechanisms.selection.exponential import ExponentialMechanism
-from bayesdp.mechanisms.selection.histogram_cost import cell_cost
-from bayesdp.mechanisms.selection.histogram_law import log_probabilities
 from bayesdp.mechanisms.selection.posterior_cells import (
     noise_of,
     perturbed_cells,
@@ -243,6 +241,8 @@ class ModipsGridMechanism(Mechanism):
             raise InvalidInput(
                 f"scale is {self.scale}, whose noise exceeds 64 bits; take a smaller one"
             )
+        from bayesdp.mechanisms.selection.histogram_cost import cell_cost
+
         cost = cell_cost(self.samples, len(self.model.public), self.scale)
         if cost > self.epsilon + _PLATFORMS:
             raise InvalidInput(
@@ -414,6 +414,8 @@ class ModipsGridMechanism(Mechanism):
         """
         u = self.power * self.model.log_weights(self.family.vector(statistic, self.n))
         if self.method == "sphc":
+            from bayesdp.mechanisms.selection.histogram_law import log_probabilities
+
             proved = self.calibration == "corrected"
             scale = self._noise if proved else noise_scale(self)
             return log_probabilities(u, self.samples, float(scale), whole=proved)

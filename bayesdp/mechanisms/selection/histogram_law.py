@@ -41,12 +41,15 @@ to 1 within 1e-10.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.kernels.perturbed_histogram import Rule, chosen
 from bayesdp.mechanisms.laws import stirling_error
+
+if TYPE_CHECKING:
+    from bayesdp.kernels.perturbed_histogram import Rule
 
 Floats = NDArray[np.float64]
 
@@ -75,6 +78,8 @@ def log_probabilities(log_weights: Floats, draws: int, scale: float, *, whole: b
     FloatingPointError
         If the probabilities don't add up to 1.
     """
+    from bayesdp.kernels.perturbed_histogram import chosen
+
     weights = np.exp(log_weights - log_weights.max(axis=-1, keepdims=True))
     chances = weights / weights.sum(axis=-1, keepdims=True)
     rows = chances.reshape(-1, chances.shape[-1])
@@ -95,6 +100,8 @@ def log_probabilities(log_weights: Floats, draws: int, scale: float, *, whole: b
 
 def _rule(draws: int, s: float, cells: int, step: float) -> Rule:
     """Lay out the points of the circle and of the half line."""
+    from bayesdp.kernels.perturbed_histogram import Rule
+
     far = _AWAY * math.sqrt(draws)
     around = 2 * math.ceil(far / 2 + 10) + 1
     angles = 2 * np.pi * np.arange(around // 2 + 1) / around
