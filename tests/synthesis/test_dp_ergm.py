@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import bayesdp as bdp
+from bayesdp.mechanisms.selection.histogram_law import log_probabilities
 from bayesdp.networks import Network, fit_mple, simulate, statistics
 from tests.networks.oracles import florentine
 
@@ -77,6 +78,23 @@ def test_the_figures_of_the_documentation():
     with bdp.reproducible(1):
         drawn = replace(mechanism, method="sphc").coefficients(network, 2000)
     assert drawn.std(axis=0) == pytest.approx([0.86, 0.87], rel=0.04)
+    few = replace(declared, epsilon=6.0, bins=8)
+    perturbed = replace(few, method="sphc").mechanism_like(network)
+    assert perturbed.guarantee(neighbours="node").epsilon == 6.0
+    plain = replace(few, epsilon=6 / 204).mechanism_like(network)
+    assert plain.guarantee(neighbours="node").epsilon == pytest.approx(6.0, rel=1e-9)
+    grid = perturbed.public_grid(empty)
+    u = grid.utilities(seen.tolist())
+    weights, choice = np.ldexp(u, -grid.bits), grid.exponential(plain.cost)
+    for logs, sds in (
+        (log_probabilities(weights, 1000, perturbed.noise_scale, whole=True), (0.38, 0.38)),
+        (choice.logp(np.arange(64), u), (0.80, 0.70)),
+    ):
+        law, middles = np.exp(logs).reshape(8, 8), 0.1875 * (2 * np.arange(8) - 7)
+        for axis, sd in enumerate(sds):
+            each = law.sum(axis=axis)
+            variance = each @ middles**2 - (each @ middles) ** 2 + 0.1875**2 / 3
+            assert np.sqrt(variance) == pytest.approx(sd, abs=0.006)
 
 
 def test_under_a_seed_it_is_the_same_and_promises_nothing():

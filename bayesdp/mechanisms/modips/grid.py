@@ -75,7 +75,7 @@ from bayesdp.mechanisms.draws.integer_noise import LARGEST_SCALE
 from bayesdp.mechanisms.families import Family, check_family
 from bayesdp.mechanisms.families.grid_model import GridModel, OnGrid
 from bayesdp.mechanisms.families.grids import grid_model, on_grid
-from bayesdp.mechanisms.noise.fields import BOUNDING, check_positive
+from bayesdp.mechanisms.noise.fields import BOUNDING
 from bayesdp.mechanisms.noise.pure import up
 from bayesdp.mechanisms.randomness import generator
 from bayesdp.mechanisms.selection.exponential import ExponentialMechanism
@@ -113,7 +113,6 @@ _HOLDS = (
     "As printed, with Delta_u = 2 A: A is finite on a public grid, so Proposition 3 holds there.",
 )
 _FINEST, _LEAST, _BITS = 40, 10, 60
-_PLATFORMS = 1e-9  # a tenth of what a cell's cost is rounded up by: floats differ between machines
 _HALVINGS = 60
 
 
@@ -217,8 +216,6 @@ class ModipsGridMechanism(Mechanism):
         check_one_of("bounding", self.bounding, BOUNDING)
         check_flag("clip", self.clip)
         grid_model(family, checked["grid"], checked["bins"], checked["n"])
-        if self.scale is not None:
-            checked["scale"] = check_positive("scale", self.scale)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         self._check_scale()
@@ -237,18 +234,11 @@ class ModipsGridMechanism(Mechanism):
                 f"scale is {self.scale}, but it is for method='sphc' with calibration='corrected' "
                 "alone; leave it out"
             )
-        if self.scale > LARGEST_SCALE:
-            raise InvalidInput(
-                f"scale is {self.scale}, whose noise exceeds 64 bits; take a smaller one"
-            )
-        from bayesdp.mechanisms.selection.histogram_cost import cell_cost
+        from bayesdp.mechanisms.selection.histogram_cost import check_scale
 
-        cost = cell_cost(self.samples, len(self.model.public), self.scale)
-        if cost > self.epsilon + _PLATFORMS:
-            raise InvalidInput(
-                f"scale is {self.scale}, at which one cell costs up to {cost:.6g}, more than "
-                f"epsilon, {self.epsilon}; give a larger scale, or leave it out"
-            )
+        cells = len(self.model.public)
+        scale = check_scale("scale", self.scale, self.samples, cells, self.epsilon)
+        object.__setattr__(self, "scale", scale)
 
     @property
     def neighbours(self) -> Neighbours:

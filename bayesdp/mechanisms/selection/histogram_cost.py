@@ -26,8 +26,8 @@ With g_k = E[e^(-u w)] and h_k = E[w e^(-u w)] of a count k, as there,
     A = int_0^inf h_N g_0^(B - 1) du + a^N / (B (1 + a)^B),
     L = int_0^inf h_0 e^(-u N) g_0^(B - 1) du,
 
-integrals of positive functions, computed twice on points of other steps and ends; they must agree
-within 1e-10, and the cost is rounded up by 1e-8.
+integrals of positive functions, computed twice on points of other steps and ends. Where they agree
+within 1e-10 the cost is theirs, rounded up by 1e-8, and elsewhere that of the whole histogram.
 """
 
 from __future__ import annotations
@@ -35,10 +35,14 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.draws.integer_noise import LARGEST_SCALE
+from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.mechanisms.noise.pure import up
 from bayesdp.mechanisms.selection.histogram_law import half_line
 
@@ -46,6 +50,7 @@ Floats = NDArray[np.float64]
 
 _GRIDS = ((0.05, 4.2), (0.04, 4.6))  # steps and reaches
 _AGREE, _SLACK = 1e-10, 1e-8
+_PLATFORMS = 1e-9  # a tenth of the slack: floats differ between machines
 _HALVINGS = 60
 _LARGEST = 300.0  # 1 / scale up to which the integrals were compared, and epsilon: none needs more
 
@@ -60,18 +65,13 @@ def cell_cost(draws: int, cells: int, scale: float) -> float:
         N and B.
     scale : float
         Scale of the discrete Laplace noise of each count.
-
-    Raises
-    ------
-    FloatingPointError
-        If the integrals can't be relied on.
     """
     histogram = up(2 * draws / Fraction(scale))
     if scale * _LARGEST < 1:
         return histogram
     one, other = (_log_ratio(draws, cells, 1 / scale, *grid) for grid in _GRIDS)
     if not abs(one - other) <= _AGREE * max(1.0, abs(one)):
-        raise FloatingPointError("the integrals of a cell's cost don't agree")
+        return histogram
     return min(max(one, other) + _SLACK, histogram)
 
 
@@ -96,6 +96,20 @@ def scale_for(draws: int, cells: int, epsilon: float) -> float:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if cell_cost(draws, cells, middle) <= epsilon else (middle, high)
     return high
+
+
+def check_scale(name: str, scale: Any, draws: int, cells: int, epsilon: float) -> float:
+    """Return a scale of noise, at which a cell must cost at most `epsilon`, else raise."""
+    given: float = check_positive(name, scale)
+    if given > LARGEST_SCALE:
+        raise InvalidInput(f"{name} is {given}, whose noise exceeds 64 bits; take a smaller one")
+    cost = cell_cost(draws, cells, given)
+    if cost > epsilon + _PLATFORMS:
+        raise InvalidInput(
+            f"{name} is {given}, at which one cell costs up to {cost:.6g}, more than epsilon, "
+            f"{epsilon}; give a larger scale, or leave it out"
+        )
+    return given
 
 
 def _log_ratio(draws: int, cells: int, s: float, step: float, reach: float) -> float:

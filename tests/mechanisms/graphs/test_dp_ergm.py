@@ -12,8 +12,11 @@ from scipy import stats
 from scipy.special import log_softmax, logsumexp
 
 import bayesdp as bdp
+from bayesdp.core.fields import written
 from bayesdp.mechanisms.graphs.dp_ergm.mechanism import DPERGMMechanism
 from bayesdp.mechanisms.selection import posterior_cells
+from bayesdp.mechanisms.selection.histogram_cost import scale_for
+from bayesdp.mechanisms.selection.histogram_law import log_probabilities
 from bayesdp.networks import Network, statistics
 
 CASES = [
@@ -209,7 +212,39 @@ def test_sphc_keeps_its_epsilon_on_all_graphs(epsilon, draws):
     assert loss == pytest.approx(epsilon, rel=1e-9)
 
 
-def test_sphc_adds_noise_of_twice_the_draws(monkeypatch):
+@pytest.mark.parametrize("epsilon", [0.4, 3.0])
+@pytest.mark.parametrize("draws", [2, 40])
+def test_one_cell_of_sphc_keeps_epsilon_with_less_noise(epsilon, draws):
+    small = Small(4, False, "edges")
+    declared = {"epsilon": epsilon, "method": "sphc", "bins": 6, "draws": draws}
+    mechanism = made(4, False, "edges", (-1,), (3,), **declared)
+    assert mechanism.noise_scale == scale_for(draws, 6, epsilon) < 2 * draws / epsilon
+    grid = mechanism.public_grid(Network(4))
+    u = np.array([grid.utilities(s) for s in small.statistics]) * 2.0**-grid.bits
+    apart = np.where(np.eye(6)[small.ties.sum(axis=1) % 6] > 0, 0.0, -700.0)
+    for relation in ("edge", "node"):
+        assert mechanism.guarantee(neighbours=relation).epsilon == epsilon
+        for weights in (u, apart):
+            law = log_probabilities(weights, draws, mechanism.noise_scale, whole=True)
+            assert 0 < small.loss(law, relation) <= epsilon
+    less = log_probabilities(apart, draws, mechanism.noise_scale / 4, whole=True)
+    assert small.loss(less, "edge") > epsilon
+
+
+def test_coefficients_by_sphc_follow_the_law_of_less_noise():
+    mechanism = made(4, False, "edges", (-1,), (3,), epsilon=3.0, method="sphc", draws=50)
+    network, grid = Network(4, [[0, 1], [1, 2]]), mechanism.public_grid(Network(4))
+    weights = grid.utilities([Fraction(2)]) * 2.0**-grid.bits
+    law = np.exp(log_probabilities(weights, 50, mechanism.noise_scale, whole=True))
+    with bdp.reproducible(3):
+        drawn = mechanism.coefficients(network, 6000)[:, 0]
+    seen = np.histogram(drawn, bins=np.linspace(-10, 8, 7))[0]
+    assert stats.chisquare(seen, 6000 * law).pvalue > 1e-3
+    whole = np.exp(log_probabilities(weights, 50, 100 / 3.0, whole=True))
+    assert stats.chisquare(seen, 6000 * whole).pvalue < 1e-6
+
+
+def test_a_release_without_a_scale_has_noise_of_twice_the_draws(monkeypatch):
     asked = []
 
     def noise(scale, count):
@@ -221,8 +256,10 @@ def test_sphc_adds_noise_of_twice_the_draws(monkeypatch):
     assert found.tolist() == [3, 1, 6]
     assert asked == [(14 / Fraction(0.1), 3)]
     mechanism = made(4, False, "edges", (-1,), (3,), method="sphc", epsilon=0.1, draws=7)
+    mechanism = dataclasses.replace(mechanism, noise_scale=None)
     mechanism.coefficients(Network(4, [[0, 1]]), 3)
     assert asked[1:] == [(14 / Fraction(0.1), 3 * 6)]
+    assert "noise_scale" not in written(mechanism)
 
 
 def test_a_cell_is_drawn_in_proportion_to_what_is_positive():
@@ -276,6 +313,9 @@ GRID = {"centre": (-1.0,), "scale": (1.0,)}
         ({"draws": 1}, "draws is 1"),
         ({"draws": 10**8}, "draws is"),
         ({"method": "sphc", "epsilon": 1e-13}, "64 bits"),
+        ({"noise_scale": 9.0}, "for method='sphc' with calibration='corrected' alone"),
+        ({"method": "sphc", "noise_scale": 9.0}, "at which one cell costs up to .*, more than eps"),
+        ({"method": "sphc", "noise_scale": "much"}, "noise_scale is 'much'"),
         ({"correlation": 1.0}, "correlation is 1"),
         ({"attributes": "grade"}, "attributes is 'grade'"),
         ({"burn_in": 0}, "burn_in is 0"),

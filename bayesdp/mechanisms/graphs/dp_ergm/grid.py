@@ -34,9 +34,9 @@ exactly (`exponential`). So the promise is about the code's own law, with no rou
 
 SPHC: the perturbed histogram
 -----------------------------
-`bayesdp.mechanisms.selection.posterior_cells` proves it: for neighbours in one tie, in all ties of
-a node, or in anything. The draws are the grid's own, since a Markov chain that refuses some graphs
-would say something by refusing.
+`bayesdp.mechanisms.selection.posterior_cells` and `histogram_cost` beside it prove it: for
+neighbours in one tie, in all ties of a node, or in anything. The draws are the grid's own, since a
+Markov chain that refuses some graphs would say something by refusing.
 """
 
 from __future__ import annotations
@@ -51,11 +51,7 @@ from numpy.typing import NDArray
 
 from bayesdp.mechanisms.noise.pure import up
 from bayesdp.mechanisms.selection.exponential import ExponentialMechanism
-from bayesdp.mechanisms.selection.posterior_cells import (
-    noise_of,
-    perturbed_cells,
-    uniform_in,
-)
+from bayesdp.mechanisms.selection.posterior_cells import perturbed_cells, uniform_in
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -125,11 +121,11 @@ class CoefficientGrid:
         return self.within(chosen)
 
     def sphc(
-        self, statistics: Sequence[Fraction], epsilon: float, draws: int, copies: int
+        self, statistics: Sequence[Fraction], scale: Fraction, draws: int, copies: int
     ) -> Floats:
-        """Draw coefficients by SPHC, shape (copies, terms), each from a histogram at `epsilon`."""
+        """Draw coefficients by SPHC, shape (copies, terms), each from its own noisy histogram."""
         log_weights = np.ldexp(self.utilities(statistics).astype(np.float64), -self.bits)
-        return self.within(perturbed_cells(log_weights, draws, noise_of(draws, epsilon), copies))
+        return self.within(perturbed_cells(log_weights, draws, scale, copies))
 
     def within(self, cells: Integers) -> Floats:
         """Draw a uniform point in each of these cells, shape (len(cells), terms)."""

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag
+from bayesdp.core.fields import later
 from bayesdp.core.views import GraphView, IntractableView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
@@ -50,6 +51,7 @@ from bayesdp.mechanisms.graphs.graphs_space import Graphs
 from bayesdp.mechanisms.graphs.network_columns import check_on_nodes, public_part
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.mechanisms.noise.pure import up
+from bayesdp.mechanisms.selection.posterior_cells import noise_of
 from bayesdp.networks.network import Network
 from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import Strength, check_epsilon
@@ -109,6 +111,10 @@ class DPERGMMechanism(Mechanism):
         Names of the node attributes that are public, and released.
     burn_in : int or None
         Number of proposals before a simulated network; None for ten times that of `simulate`.
+    noise_scale : float, optional
+        Scale of the noise of a count, for "sphc" as corrected. Default: 2 draws / epsilon, at which
+        all counts together keep epsilon. One cell keeps it at less
+        (`bayesdp.mechanisms.selection.histogram_cost`), which the synthesizer takes.
 
     Raises
     ------
@@ -138,6 +144,7 @@ class DPERGMMechanism(Mechanism):
     correlation: float = 0.8
     attributes: Any = ()
     burn_in: int | None = None
+    noise_scale: float | None = later(None)
 
     def __post_init__(self) -> None:
         from bayesdp.networks.formula import parse
@@ -192,6 +199,22 @@ class DPERGMMechanism(Mechanism):
             )
         for name, value in made.items():
             object.__setattr__(self, name, value)
+        self._check_noise_scale()
+
+    def _check_noise_scale(self) -> None:
+        """Raise InvalidInput if a scale is given that isn't used, or at which a cell costs more."""
+        if self.noise_scale is None:
+            return
+        if (self.method, self.calibration) != ("sphc", "corrected"):
+            raise InvalidInput(
+                f"noise_scale is {quoted(self.noise_scale)}, but it is for method='sphc' with "
+                "calibration='corrected' alone; leave it out"
+            )
+        from bayesdp.mechanisms.selection.histogram_cost import check_scale
+
+        cells = self.bins ** len(self.sensitivities)
+        scale = check_scale("noise_scale", self.noise_scale, self.draws, cells, self.epsilon)
+        object.__setattr__(self, "noise_scale", scale)
 
     @property
     def half_widths(self) -> tuple[Fraction, ...]:
@@ -309,7 +332,9 @@ class DPERGMMechanism(Mechanism):
         statistics = exact_statistics(network, self.formula)
         if self.method == "sdd":
             return grid.sdd(statistics, self.cost, copies)
-        return grid.sphc(statistics, self.epsilon, self.draws, copies)
+        given = self.noise_scale
+        scale = noise_of(self.draws, self.epsilon) if given is None else Fraction(given)
+        return grid.sphc(statistics, scale, self.draws, copies)
 
     def _published(self, network: Network, copies: int) -> NDArray[Any]:
         """Draw coefficients from a Markov chain's posterior, as published."""
