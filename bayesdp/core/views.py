@@ -357,25 +357,25 @@ class NormalView(View):
 
     Attributes
     ----------
-    n : int
-        Number of records.
+    n : int or None
+        Number of records, where it is public.
     bounds : tuple of two floats
         Bounds within which all records lie.
     sd : float or None
         Standard deviation of the records, where it is known; None where the law depends on
         their variance too.
     statistic : callable
-        Function of a mean and a variance with divisor n - 1: the mechanism's statistic
+        Function of n, a mean and a variance with divisor n - 1: the mechanism's statistic
         of such records.
     law : callable
-        Function of the outputs, where sd is known: a `MeanLaw`.
+        Function of the outputs and n, where sd is known: a `MeanLaw`.
     """
 
-    n: int
+    n: int | None
     bounds: Ends
     sd: float | None
-    statistic: Callable[[float, float], Any]
-    law: Callable[[Sequence[Any]], MeanLaw]
+    statistic: Callable[[int, float, float], Any]
+    law: Callable[[Sequence[Any], int], MeanLaw]
 
 
 @dataclass(frozen=True)
@@ -384,6 +384,8 @@ class NormalCopiesView(NormalView):
 
     Attributes
     ----------
+    n : int
+        Number of records, which is public.
     family : Gaussian
         The family, with the records' bounds and the prior that copies are drawn under.
     size : int
@@ -394,6 +396,7 @@ class NormalCopiesView(NormalView):
         How noisy moments and synthetic records are kept in their range.
     """
 
+    n: int
     family: Any
     size: int
     parts: tuple[Cell, ...]

@@ -108,10 +108,10 @@ def ends_of(
     return ends, within((first, last), ends)
 
 
-def seen_through_law(part: Part, normal: NormalView) -> Seen:
-    """Read the likelihood of the mean by the mechanism's own law given it."""
-    law = normal.law(part.outputs)
-    return Seen(normal.n, normal.bounds, law.scale, _no_kinks, law.logp)
+def seen_through_law(part: Part, normal: NormalView, n: int) -> Seen:
+    """Read the likelihood of the mean of n records by the mechanism's own law given it."""
+    law = normal.law(part.outputs, n)
+    return Seen(n, normal.bounds, law.scale, _no_kinks, law.logp)
 
 
 def seen_together(each: Sequence[Seen]) -> Seen:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.core.views import NoiseView, NormalCopiesView, view_of
+from bayesdp.core.views import NoiseView, NormalCopiesView, check_tractable, view_of
 from bayesdp.engines.observed_normals import Observed
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.gaussian.release import is_smooth, seen_mean, seen_pair
@@ -51,6 +51,7 @@ def observed(
         pair = seen_pair(part, n, statistic)
         size, means = pair.n, pair.means
         variances = max(pair.variances[0], 0.0), pair.variances[1]
+    check_tractable(mechanism, NormalCopiesView)
     if not is_smooth(mechanism):
         copies_too = " and from modips copies" if engine == "pymc" else ""
         raise InvalidInput(

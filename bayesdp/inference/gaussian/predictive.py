@@ -45,7 +45,7 @@ def moments(
         if sd is None:
             variance = sigma**2 * rng.chisquare(size - 1) / (size - 1)
         if normal is not None:
-            given = normal.statistic(mean, variance)
+            given = normal.statistic(size, mean, variance)
         elif sd is not None:
             given = mean * (size if statistic == "sum" else 1)
         else:

@@ -41,8 +41,8 @@ Floats = NDArray[np.float64]
 _WARN_OUTSIDE = 0.01
 
 TAKES = (
-    "modips copies of Gaussian records with n public (bdp.ModipsSynthesizer with "
-    "bdp.families.Gaussian, by 'sbs' or 'sdd'), "
+    "modips copies of Gaussian records, with n public where sd is unknown (bdp.ModipsSynthesizer "
+    "with bdp.families.Gaussian, by 'sbs', 'sdd' or 'sphc'), "
     "Gaussian ConjugateMechanism, and a noisy mean or sum, or with sd unknown mean and variance or "
     "sum and sum of squares, by LaplaceMechanism, GaussianMechanism, DiscreteLaplaceMechanism or "
     "DiscreteGaussianMechanism, or such numbers exactly by "
@@ -114,15 +114,17 @@ def seen_mean(part: Part, n: int | None, statistic: Any) -> Seen:
     statistic : {"mean", "sum"}
         The statistic that noise was added to.
     """
-    check_tractable(part.mechanism, NormalView)
-    if (normal := view_of(part.mechanism, NormalView)) is not None:
-        size_of(part, n)
+    normal = view_of(part.mechanism, NormalView)
+    if normal is None:
+        check_tractable(part.mechanism, NormalView)
+    else:
+        size = size_of(part, n)
         if normal.sd is None:
             raise InvalidInput(
                 "the copies are of records whose standard deviation was unknown, but the model "
                 "has sd; leave it out of the model"
             )
-        return seen_through_law(part, normal)
+        return seen_through_law(part, normal, size)
     noise, size = _noise_of(part.mechanism), size_of(part, n)
     if noise.shape:
         raise InvalidInput(
@@ -134,14 +136,15 @@ def seen_mean(part: Part, n: int | None, statistic: Any) -> Seen:
 
 def seen_pair(part: Part, n: int | None, statistic: str) -> SeenPair:
     """Read the likelihood of mean and variance from a part, where sd is unknown."""
+    normal = view_of(part.mechanism, NormalView)
+    if normal is not None and normal.sd is not None:
+        raise InvalidInput(
+            "the release is of records whose standard deviation was known, "
+            f"{quoted(normal.sd)}, and carries no information about it; give the model sd"
+        )
     check_tractable(part.mechanism, NormalView)
     if (copies := view_of(part.mechanism, NormalCopiesView)) is not None:
         size_of(part, n)
-        if copies.sd is not None:
-            raise InvalidInput(
-                "the copies are of records whose standard deviation was known, "
-                f"{quoted(copies.sd)}, and carry no information about it; give the model sd"
-            )
         return pair_through_copies(part, copies)
     noise, size = _noise_of(part.mechanism), size_of(part, n)
     if noise.shape != (2,) or size < 2:

@@ -155,12 +155,12 @@ def views(release: Any) -> list[View]:
         return [IntractableView(NormalView, why)]
     (R, sigma), n = _scale(release), release.n
     law = partial(_law_of_mean, release)
-    return [NormalView(n, (-R, R), sigma, lambda mean, _: n * mean, law)]
+    return [NormalView(n, (-R, R), sigma, lambda n, mean, _: n * mean, law)]
 
 
-def _law_of_mean(release: ConjugateMechanism, outputs: Sequence[Any]) -> MeanLaw:
+def _law_of_mean(release: ConjugateMechanism, outputs: Sequence[Any], n: int) -> MeanLaw:
     """The law, given the records' mean, of a posterior draw or of records around one."""
-    n, (R, sigma) = release.n, _scale(release)
+    R, sigma = _scale(release)
     y = np.array(outputs)
     y = y[:, None, :] if release.synthetic_size else y[:, None]
     variance = 1 / (release.prior[1] ** -2 + n / sigma**2)

@@ -64,6 +64,7 @@ from bayesdp.mechanisms.families.base import (
 )
 from bayesdp.mechanisms.families.gaussian_draws import drawn
 from bayesdp.mechanisms.families.gaussian_laws import gaussian_law
+from bayesdp.mechanisms.families.gaussian_sums_law import sums_law
 from bayesdp.mechanisms.families.normal_views import views_of_noisy_moments
 from bayesdp.mechanisms.families.record_grid import RecordGrid, rounded_number, vector_of
 from bayesdp.mechanisms.noise.fields import check_positive
@@ -206,15 +207,16 @@ class Gaussian:
         return drawn(self, noisy, mechanism)
 
     def logp(self, output: Any, statistic: Any, mechanism: NoisyStatistic) -> Floats:
-        """Log-density of the records; see `gaussian_law`."""
-        if self.sd is None or mechanism.n is None:
+        """Log-density of the records; see `gaussian_law` and, for a confidential n, `sums_law`."""
+        if self.sd is None:
             raise InvalidInput(
-                "the law of normal records is intractable where sd is unknown or n confidential; "
-                "analyse each copy as data and combine the results with bdp.combine, whose caveats "
-                "then hold"
+                "the law of normal records is intractable where sd is unknown; analyse each copy "
+                "as data and combine the results with bdp.combine, whose caveats then hold"
             )
-        mean = self.vector(statistic, mechanism.n)[..., 0]
-        return gaussian_law(self, output, mean, mechanism)
+        given = self.vector(statistic, mechanism.n)
+        if mechanism.n is None:
+            return sums_law(self, mechanism, output, given)
+        return gaussian_law(self, output, given[..., 0], mechanism)
 
     def views(self, mechanism: MakerOfCopies) -> tuple[View, ...]:
         """The view of copies given the mean, and the variance where sd is unknown."""

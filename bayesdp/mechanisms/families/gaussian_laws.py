@@ -23,8 +23,8 @@ size sqrt(2 / pi) / sd (an inflated record's log probability, or a truncated one
 falls like exp(-d^2 / (2 tau^2)) at a distance d; so what is further out than 9 tau + tau^2 times
 that slope is less than exp(-40) of the peak.
 
-Where sd is unknown, or n confidential, the law is an integral over two or more noisy numbers beside
-the parameters, and isn't offered.
+`bayesdp.mechanisms.families.gaussian_sums_law` has the law where n is confidential. Where sd is
+unknown, it is an integral over two or more noisy numbers beside the parameters, and isn't offered.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 _PIECE = 3.0
 _REACH = 9.0
 _UNLIKELY = 90.0  # log of a likelihood beside the largest
-_FINE = 8  # steps of the lattice to rho, at least
+FINE = 8  # steps of the lattice to rho, at least
 _BLOCK = 1 << 20  # numbers in a temporary array
+_FAINT = 600.0  # log of how far below the largest a sum of exponentials is still to be trusted
 
 
 def gaussian_law(
@@ -68,8 +69,7 @@ def gaussian_law(
         raise InvalidInput(f"output has shape {y.shape}; it must be (..., {mechanism.size})")
     law = Blurred(family, mechanism, mean)
     records = GaussianRecords(family, mechanism.bounding, y)
-    slope = mechanism.size * math.sqrt(2 / math.pi) / sd
-    reach = _REACH * law.tau + law.tau**2 * slope
+    reach = reach_of(mechanism.size, sd, law.tau)
     low, high = family.bounds[0] - reach, family.bounds[1] + reach
     width = _PIECE / math.sqrt(mechanism.size / sd**2 + law.tau**-2)
     pieces = math.ceil((high - low) / width)
@@ -112,11 +112,18 @@ def likely_thetas(
     """
     records = GaussianRecords(family, mechanism.bounding, y)
     _, tau = mean_posterior(family, mechanism.n, 0.0)
-    first, last, step = _likely(records, mechanism.size, np.full((len(y), 1), tau))
-    thetas = step[0] * np.unique(
-        np.concatenate([np.arange(a, b + 1) for a, b in zip(first[:, 0], last[:, 0], strict=True)])
-    )
-    return thetas, records.log_likelihood(thetas) + np.log(step[0])
+    thetas, step = likely_lattice(records, mechanism.size, float(tau), float(tau))
+    return thetas, records.log_likelihood(thetas) + math.log(step)
+
+
+def likely_lattice(
+    records: GaussianRecords, size: int, least: float, largest: float
+) -> tuple[Floats, float]:
+    """Lattice of theta where any copy is likely, and its step, for tau from least to largest."""
+    low, high = _likely(records, size, np.full((len(records.inside), 1), largest))
+    step = float(_step(size, records.sd, least))
+    pieces = zip(np.floor(low[:, 0] / step), np.ceil(high[:, 0] / step), strict=True)
+    return step * np.unique(np.concatenate([np.arange(a, b + 1) for a, b in pieces])), step
 
 
 def likely_thetas_each(
@@ -130,15 +137,25 @@ def likely_thetas_each(
     """
     sd = sds[:, None]
     records = GaussianRecords(family, mechanism.bounding, y, sd)
-    first, last, step = _likely(records, mechanism.size, sd / math.sqrt(int(mechanism.n or 0)))
+    tau = sd / math.sqrt(int(mechanism.n or 0))
+    (low, high), step = _likely(records, mechanism.size, tau), _step(mechanism.size, sd, tau)
+    first, last = np.floor(low / step), np.ceil(high / step)
     thetas = step * (first + np.arange(np.max(last - first) + 1))
     return thetas, records.log_likelihood(thetas) + np.log(step)
 
 
-def _likely(records: GaussianRecords, size: int, tau: Floats) -> tuple[Floats, Floats, Floats]:
-    """Ends of a lattice, a row each, in steps, and the steps; `tau` has shape (rows, 1)."""
-    slope = size * math.sqrt(2 / math.pi) / records.sd
-    reach = _REACH * tau + tau**2 * slope
+def reach_of(size: int, sd: Any, tau: Any) -> Any:
+    """How far from all means theta may be, as the module's docstring has it."""
+    return _REACH * tau + tau**2 * size * math.sqrt(2 / math.pi) / sd
+
+
+def _step(size: int, sd: Any, tau: Any) -> Any:
+    return 0.7 / np.sqrt(size / sd**2 + tau**-2)
+
+
+def _likely(records: GaussianRecords, size: int, tau: Floats) -> tuple[Floats, Floats]:
+    """Where theta is likely, a row each; `tau` has shape (rows, 1)."""
+    reach = reach_of(size, records.sd, tau)
     low, high = records.family.bounds[0] - reach, records.family.bounds[1] + reach
     grid = np.linspace(0, 1, 64)
     for _ in range(60):  # log of the likelihood is concave
@@ -150,8 +167,23 @@ def _likely(records: GaussianRecords, size: int, tau: Floats) -> tuple[Floats, F
         low, high = (np.take_along_axis(points, k[:, None], axis=1) for k in (first, last))
         if np.all(last - first > grid.size / 4):
             break
-    step = 0.7 / np.sqrt(size / records.sd**2 + tau**-2)
-    return np.floor(low / step), np.ceil(high / step), step
+    return low, high
+
+
+def log_sums(given: Floats, each: Floats) -> Floats:
+    """Log of sum_t exp(given[i, t] + each[c, t]), shape (len(given), len(each)).
+
+    It is a matrix product. Only sums whose exponentials would underflow, since their largest terms
+    are far from the largest of either matrix, are taken one by one.
+    """
+    rows, columns = (np.nan_to_num(a.max(axis=1), neginf=0.0) for a in (given, each))
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.exp(given - rows[:, None]) @ np.exp(each - columns[:, None]).T)
+    logs += rows[:, None] + columns
+    i, c = np.nonzero(logs < rows[:, None] + columns - _FAINT)
+    if i.size:
+        logs[i, c] = scipy.special.logsumexp(given[i] + each[c], axis=1)
+    return np.asarray(logs)
 
 
 class GaussianRecords:
@@ -223,7 +255,7 @@ class Blurred:
 
     def _set_widths(self, tau: Any, eta: float, kappa: float) -> None:
         self.tau, self.eta, self.kappa, self.rho = tau, eta, kappa, tau / kappa
-        if np.min(self.rho) < _FINE * self.part.step:
+        if np.min(self.rho) < FINE * self.part.step:
             raise InvalidInput(
                 f"the mean has standard deviation {float(np.min(tau)):.3g} given the noisy one, so "
                 "small that the law of the records is that of the noise's lattice, of step "

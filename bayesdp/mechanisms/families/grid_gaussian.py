@@ -22,7 +22,7 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families.cell_quadrature import between_edges, rule
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.families.gaussian_draws import records_around
-from bayesdp.mechanisms.families.gaussian_laws import GaussianRecords
+from bayesdp.mechanisms.families.gaussian_laws import GaussianRecords, log_sums
 from bayesdp.mechanisms.families.grid_model import (
     Copies,
     Floats,
@@ -33,7 +33,7 @@ from bayesdp.mechanisms.families.grid_model import (
     check_interval_of,
     exact,
 )
-from bayesdp.mechanisms.families.normal_views import COMBINE, confidential_n, log_sums, moments_of
+from bayesdp.mechanisms.families.normal_views import COMBINE, statistics_of
 from bayesdp.privacy.neighbours import Neighbours
 
 
@@ -129,14 +129,12 @@ class GaussianGrid:
             made = quoted(mechanism.method)
             why = f"the copies are by {made}, whose law is intractable; {COMBINE}"
             return (IntractableView(NormalView, why),)
-        if mechanism.n is None:
-            return (confidential_n(NormalView),)
-        family = self.family
-        law, statistic = partial(self._law_of_mean, mechanism), partial(moments_of, known=True)
-        return (NormalView(mechanism.n, family.bounds, family.sd, statistic, law),)
+        family, n = self.family, mechanism.n
+        law = partial(self._law_of_mean, mechanism)
+        return (NormalView(n, family.bounds, family.sd, statistics_of(family, n), law),)
 
-    def _law_of_mean(self, mechanism: MakerOfGridCopies, outputs: Sequence[Any]) -> MeanLaw:
-        """The law of copies given the mean: a sum over the cells.
+    def _law_of_mean(self, mechanism: MakerOfGridCopies, outputs: Sequence[Any], n: int) -> MeanLaw:
+        """The law of copies given the mean of n records: a sum over the cells.
 
         Their probabilities are a softmax of power n (theta_c mean - theta_c^2 / 2) / sd^2, of cells
         of width h, which varies no faster in the mean than a normal density of variance
@@ -144,12 +142,13 @@ class GaussianGrid:
         """
         edges = mechanism.model.edges
         given = self.log_given_cell(mechanism, np.array(outputs), edges)
-        precision = mechanism.power * int(mechanism.n or 0) / float(self.family.sd or 0) ** 2
+        precision = mechanism.power * n / float(self.family.sd or 0) ** 2
         width = float(np.diff(edges).max())
         scale = min(precision**-0.5, 1 / (precision * width))
 
         def logp(means: Floats) -> Floats:
-            cells = mechanism.log_cells(np.clip(means, *self.family.bounds)[:, None])
+            within = np.clip(means, *self.family.bounds)
+            cells = mechanism.log_cells(statistics_of(self.family, mechanism.n)(n, within, None))
             return np.asarray(log_sums(cells, given).sum(axis=1))
 
         return MeanLaw(scale, logp)

@@ -9,35 +9,47 @@ is a product of two matrices, of means and points and of points and copies.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
-from bayesdp.core.views import IntractableView, MeanLaw, NormalCopiesView, View
+from bayesdp.core.views import IntractableView, MeanLaw, NormalCopiesView, NormalView, View
 from bayesdp.mechanisms.families.base import NoisyStatistic
 from bayesdp.mechanisms.families.gaussian_draws import NormalFamily, mean_posterior
-from bayesdp.mechanisms.families.gaussian_laws import Blurred, likely_thetas
+from bayesdp.mechanisms.families.gaussian_laws import Blurred, likely_thetas, log_sums
+from bayesdp.mechanisms.families.gaussian_sums_law import SumsLaw
 
 Floats = NDArray[np.float64]
 
-_FAINT = 600.0  # log of how far below the largest a sum of exponentials is still to be trusted
+_FEWER = 2.0  # scales of the noise of n
 COMBINE = "analyse each copy as data and combine the results with bdp.combine"
 
 
 def views_of_noisy_moments(family: NormalFamily, mechanism: NoisyStatistic) -> tuple[View, ...]:
     """The view of copies that are drawn given noisy moments of normal records."""
-    if mechanism.n is None:
-        return (confidential_n(NormalCopiesView),)
+    n, statistic = mechanism.n, statistics_of(family, mechanism.n)
+    if n is None:
+        if family.sd is None:
+            return (confidential_n(NormalCopiesView),)
+        law = partial(_law_of_noisy_sums, family, mechanism)
+        return (
+            NormalView(n, family.bounds, family.sd, statistic, law),
+            IntractableView(
+                NormalCopiesView,
+                "the copies are of normal records whose number is confidential, whose law given "
+                "the mean is a sum that only bdp.GaussianModel's engine 'exact' has",
+            ),
+        )
     return (
         NormalCopiesView(
-            n=mechanism.n,
+            n=n,
             bounds=family.bounds,
             sd=family.sd,
-            statistic=partial(moments_of, known=family.sd is not None),
+            statistic=statistic,
             law=partial(_law_of_noisy_mean, family, mechanism),
             family=family,
             size=mechanism.size,
@@ -56,17 +68,27 @@ def confidential_n(kind: type[View]) -> IntractableView:
     )
 
 
-def moments_of(mean: float, variance: float, *, known: bool) -> Floats:
-    """The statistic of records of that mean and variance: the mean alone where sd is known."""
-    return np.array([mean] if known else [mean, variance])
+def statistics_of(family: NormalFamily, public: int | None) -> Callable[[int, Any, Any], Floats]:
+    """Function of n, means and variances: the family's statistic of such records, n public or not.
+
+    Where sd is known the variance isn't read. Where n is confidential, sd is.
+    """
+
+    def statistic(n: int, mean: Any, variance: Any) -> Floats:
+        if public is None:
+            total = n * (np.asarray(mean) - family.middle)
+            return np.stack([np.full(total.shape, float(n)), total], axis=-1)
+        return np.stack([mean] if family.sd is not None else [mean, variance], axis=-1)
+
+    return statistic
 
 
 def _law_of_noisy_mean(
-    family: NormalFamily, mechanism: NoisyStatistic, outputs: Sequence[Any]
+    family: NormalFamily, mechanism: NoisyStatistic, outputs: Sequence[Any], n: int
 ) -> MeanLaw:
     """Integrate over the noisy mean, and over the parameter given it."""
     thetas, likelihoods = likely_thetas(family, mechanism, np.array(outputs))
-    _, tau = mean_posterior(family, int(mechanism.n or 0), 0.0)
+    _, tau = mean_posterior(family, n, 0.0)
 
     def logp(means: Floats) -> Floats:
         given = Blurred(family, mechanism, means).log_density(thetas)
@@ -75,17 +97,18 @@ def _law_of_noisy_mean(
     return MeanLaw(float(tau), logp)
 
 
-def log_sums(given: Floats, each: Floats) -> Floats:
-    """Log of sum_t exp(given[i, t] + each[c, t]), shape (len(given), len(each)).
+def _law_of_noisy_sums(
+    family: NormalFamily, mechanism: NoisyStatistic, outputs: Sequence[Any], n: int
+) -> MeanLaw:
+    """Integrate over the noisy n and sum, and over the parameter given them.
 
-    It is a matrix product. Only sums whose exponentials would underflow, since their largest terms
-    are far from the largest of either matrix, are taken one by one.
+    It varies no faster in the mean than a noisy sum of as few records as may be does.
     """
-    rows, columns = (np.nan_to_num(a.max(axis=1), neginf=0.0) for a in (given, each))
-    with np.errstate(divide="ignore"):
-        logs = np.log(np.exp(given - rows[:, None]) @ np.exp(each - columns[:, None]).T)
-    logs += rows[:, None] + columns
-    i, c = np.nonzero(logs < rows[:, None] + columns - _FAINT)
-    if i.size:
-        logs[i, c] = special.logsumexp(given[i] + each[c], axis=1)
-    return np.asarray(logs)
+    law = SumsLaw.of(family, mechanism, np.array(outputs), n)
+    fewest = max(1.0, n - _FEWER * mechanism.parts[0].scale)
+    statistic = statistics_of(family, None)
+
+    def logp(means: Floats) -> Floats:
+        return np.asarray(law.log_density(statistic(n, means, None)[:, 1]).sum(axis=1))
+
+    return MeanLaw(float(family.sd or 0) * math.sqrt(fewest) / n, logp)

@@ -118,8 +118,20 @@ MODIPS: list[Example] = [
         for sd, scales, n in (
             (None, (0.25, 0.5), 5),
             (None, (1.5, 1.5, 3.0), None),
-            (0.5, (1.5, 1.5), None),
         )
+    ),
+    *(
+        Example(
+            bdp.mechanisms.ModipsSBSMechanism(
+                Gaussian((-1, 1), 0.5, prior), 3, (1.5, 1.5), noise=noise
+            ),
+            Gaussian((-1, 1), 0.5).pairs(None),
+            np.array([[-1.0, 0.25, 1.0], [-0.5, -0.125, 0.5]]),
+            delta=delta,
+            continuous=True,
+            loose=True,
+        )
+        for prior, noise, delta in ((None, "laplace", 0.0), ((0.25, 1.0), "gaussian", 1e-3))
     ),
 ]
 CELLS: list[Example] = [
@@ -213,6 +225,13 @@ CELLS: list[Example] = [
             Gaussian((-1, 1), 0.5), 3, 8.0, (-1, 1), "sphc", bins=5, samples=30, n=5
         ),
         Gaussian((-1, 1), 0.5).pairs(5),
+        np.array([[-1.0, 0.25, 1.0], [-0.5, -0.125, 0.5]]),
+        continuous=True,
+        loose=True,
+    ),
+    Example(
+        bdp.mechanisms.ModipsGridMechanism(Gaussian((-1, 1), 0.5), 3, 2.0, (-1, 1), bins=5),
+        Gaussian((-1, 1), 0.5).pairs(None),
         np.array([[-1.0, 0.25, 1.0], [-0.5, -0.125, 0.5]]),
         continuous=True,
         loose=True,

@@ -7,7 +7,7 @@ import pytest
 from scipy import special
 
 import bayesdp as bdp
-from bayesdp.mechanisms.families.normal_views import log_sums
+from bayesdp.mechanisms.families.gaussian_laws import log_sums
 
 
 @pytest.mark.parametrize("width", [1.0, 30.0, 1e4])
