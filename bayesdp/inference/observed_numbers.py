@@ -82,6 +82,8 @@ def _noisy(cell: Any, part: Part, s: Any) -> Any:
 
 
 def _copies(part: Part, s: Any, n: int | None, tag: str) -> Any:
+    for kind in (NormalCopiesView, PositiveSumView):
+        check_tractable(part.mechanism, kind)
     if view_of(part.mechanism, PositiveSumView) is not None:
         size_of(part, n)  # which refuses another n
     if (given := view_of(part.mechanism, GivenSumView)) is not None:

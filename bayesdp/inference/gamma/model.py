@@ -68,7 +68,7 @@ Floats = NDArray[np.float64]
 _MOST_TERMS = 200_000  # of a program's likelihoods
 _WARN_BIAS = 0.2  # standard deviations of the mean
 TAKES = (
-    "modips copies of gamma records with n public (bdp.ModipsSynthesizer with bdp.families.Gamma), "
+    "modips copies of gamma records (bdp.ModipsSynthesizer with bdp.families.Gamma), "
     "conjugate draws of gamma records (bdp.mechanisms.ConjugateMechanism), "
     "and a noisy sum or mean by LaplaceMechanism, GaussianMechanism, DiscreteLaplaceMechanism or "
     "DiscreteGaussianMechanism, or such a number exactly by "
@@ -354,7 +354,8 @@ class GammaModel(Model):
 
     def _seen(self, part: Part, n: int | None) -> SeenTotal:
         mechanism: Any = part.mechanism
-        check_tractable(mechanism, PositiveSumView)
+        if view_of(mechanism, PositiveSumView) is None:
+            check_tractable(mechanism, PositiveSumView)
         if not self.reads(mechanism):
             raise self._unlike(mechanism)
         size = size_of(part, n)
@@ -366,7 +367,7 @@ class GammaModel(Model):
                 f"the copies are of gamma records of shape {quoted(view.shape)}, but the model has "
                 f"shape = {quoted(self.shape)}; give it the copies' own"
             )
-        return total_through_copies(part, view)
+        return total_through_copies(part, view, size)
 
     def _unlike(self, mechanism: Any) -> InvalidInput:
         return InvalidInput(
@@ -398,7 +399,7 @@ class GammaModel(Model):
         n, view = size_of(part, self.n), view_of(part.mechanism, PositiveSumView)
         total: Any = self._new_total(self._bounds_of([part]), n, float(theta["rate"]), rng)
         if view is not None:
-            return view.statistic(min(max(total, n * view.bounds[0]), n * view.bounds[1]))
+            return view.statistic(n, min(max(total, n * view.bounds[0]), n * view.bounds[1]))
         given: Any = total / (1 if self.statistic == "sum" else n)
         return np.rint(given).astype(np.int64) if getattr(part.mechanism, "whole", False) else given
 

@@ -80,15 +80,15 @@ def total_through_noise(part: Part, cell: Cell, n: int, statistic: str) -> SeenT
     return SeenTotal(Seen(n, ends, seen.scale, seen.kinks, log_law, seen.near))
 
 
-def total_through_copies(part: Part, view: PositiveSumView) -> SeenTotal:
-    """Read the likelihood of the sum by the mechanism's own law given it."""
-    low, high = (view.n * end for end in view.bounds)
+def total_through_copies(part: Part, view: PositiveSumView, n: int) -> SeenTotal:
+    """Read the likelihood of the sum of n records by the mechanism's own law given it."""
+    low, high = (n * end for end in view.bounds)
 
     def log_law(totals: Floats) -> Floats:
-        return view.law(part.outputs, np.clip(totals, low, high))
+        return view.law(part.outputs, np.clip(totals, low, high), n)
 
-    made = Seen(view.n, (low, high), high, lambda start, end: np.empty(0), log_law, (low, high))
-    return SeenTotal(made, view.scale / math.sqrt(len(part.outputs)))
+    made = Seen(n, (low, high), high, lambda start, end: np.empty(0), log_law, (low, high))
+    return SeenTotal(made, view.scale(n) / math.sqrt(len(part.outputs)))
 
 
 @dataclass(frozen=True)

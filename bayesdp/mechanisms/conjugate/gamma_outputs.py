@@ -158,11 +158,15 @@ def views(release: Any) -> list[View]:
         "synthetic_many": m * A * k / (A + k),
     }[release.method]
     ends = 0.0, float(release.R)
-    return [GivenSumView(release.n, ends, False, k, 1 / math.sqrt(informs),
-                         partial(_law, release), float, partial(_kernels, release))]  # fmt: skip
+    return [
+        GivenSumView(
+            release.n, ends, False, k, lambda _: 1 / math.sqrt(informs), partial(_law, release),
+            lambda _, total: total, partial(_kernels, release),
+        )
+    ]  # fmt: skip
 
 
-def _law(release: ConjugateMechanism, outputs: Sequence[Any], sums: Floats) -> Floats:
+def _law(release: ConjugateMechanism, outputs: Sequence[Any], sums: Floats, _: int) -> Floats:
     """Log-density of all outputs, given each of several sums."""
     return np.asarray(release.logp(np.array(outputs)[:, None], sums).sum(axis=0))
 

@@ -114,7 +114,12 @@ class Gamma:
     @property
     def rate_prior(self) -> tuple[float, float]:
         """Shape and rate of the gamma prior of the records' rate."""
-        return self.prior or (self.shape, float(self._grid.middle))
+        return self.prior or (self.shape, self.middle)
+
+    @property
+    def middle(self) -> float:
+        """Middle of the grid, from which sums are taken where n is confidential."""
+        return float(self._grid.middle)
 
     @property
     def _grid(self) -> RecordGrid:
@@ -169,18 +174,12 @@ class Gamma:
             return np.full(noisy.shape[:-1], float(public)), noisy[..., 0].astype(np.float64)
         low, high = self.bounds
         n = np.maximum(noisy[..., 0].astype(np.float64), 1.0)
-        total = n * float(self._grid.middle) + noisy[..., 1]
+        total = n * self.middle + noisy[..., 1]
         return n, np.clip(total, n * low, n * high)
 
     def logp(self, output: Any, statistic: Any, mechanism: NoisyStatistic) -> Floats:
         """Log-density of the records; see `gamma_law`."""
-        if mechanism.n is None:
-            raise InvalidInput(
-                "the law of gamma records is intractable where n is confidential; analyse each "
-                "copy as data and combine the results with bdp.combine, whose caveats then hold"
-            )
-        total = self.vector(statistic, mechanism.n)[..., 0]
-        return gamma_law(self, output, total, mechanism)
+        return gamma_law(self, output, self.vector(statistic, mechanism.n), mechanism)
 
     def views(self, mechanism: MakerOfCopies) -> tuple[View, ...]:
         """The view of copies given the sum."""

@@ -1,4 +1,4 @@
-r"""The law of synthetic gamma records given the sum of the confidential ones, where n is public.
+r"""The law of synthetic gamma records given n and the sum of the confidential ones.
 
 With S* the noisy sum, of law P(s | S) on a lattice, A = a + n k and m records y in a copy, theta
 integrates out in closed form: given S*, copies depend on it through their total T alone,
@@ -7,6 +7,11 @@ integrates out in closed form: given S*, copies depend on it through their total
     g(z) = z^A / (z + T)^(A + m k),
 
 so that T given S* is beta prime. Only the sum over the noisy sum is left.
+
+Where n is confidential, v = max(n*, 1) stands for it in A, and S* = v c + Y*, moved into v times
+the bounds, c their middle and Y* the noisy sum of the records less c. Given v the law is the same,
+of a lattice that is moved by v c; that of a copy is its mean over v, by few points
+(`bayesdp.mechanisms.noise.lattice_sums`).
 
 The sum over the lattice. Its step h is less than a millionth of the noise's scale lambda, and g
 varies over z / sqrt(A + m k), which is refused where it isn't many steps; so the sum is the
@@ -38,12 +43,12 @@ import scipy
 from numpy.typing import NDArray
 
 from bayesdp.core.sum_views import NoisySumView, PositiveSumView
-from bayesdp.core.views import View
+from bayesdp.core.views import IntractableView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families.base import MakerOfCopies, NoisyStatistic
-from bayesdp.mechanisms.families.normal_views import confidential_n
 from bayesdp.mechanisms.laws import HALF_LOG_2PI
 from bayesdp.mechanisms.noise.lattice import to_steps
+from bayesdp.mechanisms.noise.lattice_sums import noisy_integers
 
 Floats = NDArray[np.float64]
 
@@ -53,6 +58,7 @@ _CHANGE = 3.0  # of L over a piece
 _FINE = 8  # steps of the lattice to the scale of g, at least
 _LARGEST = 1e100
 _BLOCK = 1 << 13  # sums and totals taken at once
+_log_gamma = scipy.special.gammaln
 
 
 class GammaFamily(Protocol):
@@ -63,6 +69,10 @@ class GammaFamily(Protocol):
         """Public ends of the confidential records."""
 
     @property
+    def middle(self) -> float:
+        """Point within the bounds from which sums are taken where n is confidential."""
+
+    @property
     def shape(self) -> float:
         """Shape of the records' law."""
 
@@ -71,10 +81,13 @@ class GammaFamily(Protocol):
         """Shape and rate of the gamma prior of the records' rate."""
 
 
-def gamma_law(family: GammaFamily, output: Any, total: Floats, mechanism: NoisyStatistic) -> Floats:
-    """Log-density of the records along the output's last axis, given the sum of the confidential.
+def gamma_law(
+    family: GammaFamily, output: Any, statistic: Floats, mechanism: NoisyStatistic
+) -> Floats:
+    """Log-density of the records along the output's last axis, given those of the confidential.
 
-    It is vectorised over both.
+    It is vectorised over both. The statistic's numbers are along its last axis: the sum, or where n
+    is confidential n and the sum of records less the bounds' middle.
 
     Raises
     ------
@@ -86,59 +99,123 @@ def gamma_law(family: GammaFamily, output: Any, total: Floats, mechanism: NoisyS
         raise InvalidInput(f"output has shape {y.shape}; it must be (..., {mechanism.size})")
     inside = np.all((y > 0) & np.isfinite(y), axis=-1)
     y = np.where(inside[..., None], y, 1.0)
-    k, (a, _) = family.shape, family.rate_prior
-    alpha, beta = a + int(mechanism.n or 0) * k, mechanism.size * k
-    logs = (k - 1) * np.log(y).sum(axis=-1) - mechanism.size * scipy.special.gammaln(k)
-    logs = logs + scipy.special.gammaln(alpha + beta) - scipy.special.gammaln(alpha)
-    totals, sums = np.broadcast_arrays(y.sum(axis=-1), total)
-    law = _NoisySum(family, mechanism, alpha, beta)
+    k = family.shape
+    logs = (k - 1) * np.log(y).sum(axis=-1) - mechanism.size * _log_gamma(k)
+    totals, sums, numbers = np.broadcast_arrays(
+        y.sum(axis=-1), statistic[..., -1], statistic[..., 0] if mechanism.n is None else 0
+    )
     blurred = np.empty(totals.size)
-    for start in range(0, totals.size, _BLOCK):
-        some = slice(start, start + _BLOCK)
-        blurred[some] = law.log_mean(totals.ravel()[some], sums.ravel()[some])
+    for n in np.unique(numbers):
+        (own,) = np.nonzero(numbers.ravel() == n)
+        for block in np.array_split(own, math.ceil(own.size / _BLOCK)):
+            given = totals.ravel()[block], sums.ravel()[block]
+            blurred[block] = _log_mean(family, mechanism, int(n), *given)
     return np.asarray(np.where(inside, logs + blurred.reshape(totals.shape), -np.inf))
+
+
+def _log_mean(
+    family: GammaFamily, mechanism: NoisyStatistic, n: int, total: Floats, sums: Floats
+) -> Floats:
+    """Log of what T depends on, given the sums; n is read where it is confidential."""
+    if mechanism.n is not None:
+        return _NoisySum.of_public(family, mechanism).log_mean(total, sums)
+    logs = np.full(total.size, -np.inf)
+    for v, log_weight in zip(*noisy_integers(mechanism.parts[0], n, 1), strict=True):
+        law = _NoisySum.of_noisy(family, mechanism, float(v))
+        logs = np.logaddexp(logs, log_weight + law.log_mean(total, sums))
+    return logs
 
 
 def views_of_noisy_sum(family: GammaFamily, mechanism: MakerOfCopies) -> tuple[View, ...]:
     """The view of copies that are drawn given the noisy sum of gamma records."""
-    if mechanism.n is None:
-        return (confidential_n(PositiveSumView),)
+    public, prior, k = mechanism.n, family.rate_prior, family.shape
 
-    def law(outputs: Sequence[Any], sums: Floats) -> Floats:
-        each = gamma_law(family, np.array(outputs)[:, None], sums, mechanism)
+    def statistic(n: int, total: Any) -> Floats:
+        sums = np.asarray(total, dtype=np.float64)
+        if public is not None:
+            return sums[..., None]
+        return np.stack([np.full(sums.shape, float(n)), sums - n * family.middle], axis=-1)
+
+    def law(outputs: Sequence[Any], sums: Floats, n: int) -> Floats:
+        each = gamma_law(family, np.array(outputs)[:, None], statistic(n, sums), mechanism)
         return np.asarray(each.sum(axis=0))
 
-    (noise,), prior = mechanism.parts, family.rate_prior
-    scale = 1 / math.sqrt(prior[0] + mechanism.n * family.shape)
-    about = (family.bounds, mechanism.clip, family.shape, scale, law)
-    return (NoisySumView(mechanism.n, *about, lambda total: (total,), prior, noise),)
+    def scale(n: int) -> float:
+        return 1 / math.sqrt(prior[0] + n * k)
+
+    about = (family.bounds, mechanism.clip, k, scale, law, statistic)
+    if public is not None:
+        return (NoisySumView(public, *about, prior, mechanism.parts[0]),)
+    return (
+        PositiveSumView(None, *about),
+        IntractableView(
+            NoisySumView,
+            "the copies are of gamma records whose number is confidential, whose law given the sum "
+            "is one that bdp.models.GammaModel has, and PyMC has not",
+        ),
+    )
 
 
 class _NoisySum:
-    """Mean of g over the noisy sum, given the sum: the module's docstring has the formulas."""
+    """Mean of g over the noisy sum, given the sum: the module's docstring has the formulas.
+
+    Parameters
+    ----------
+    family, mechanism
+    number : float
+        The number of records that copies are drawn by.
+    moved : float
+        What is added to the noisy number to make it their sum.
+    ends : tuple of two int
+        First and last step of the lattice that aren't moved to an end.
+    bounds : tuple of two floats
+        The ends that sums are moved to.
+    """
 
     def __init__(
-        self, family: GammaFamily, mechanism: NoisyStatistic, alpha: float, beta: float
+        self,
+        family: GammaFamily,
+        mechanism: NoisyStatistic,
+        number: float,
+        moved: float,
+        ends: tuple[int, int],
+        bounds: tuple[float, float],
     ) -> None:
-        (self.part,) = mechanism.parts
-        self.alpha, self.beta, self.b = alpha, beta, family.rate_prior[1]
-        self.truncated = mechanism.bounding == "truncated"
+        self.part, (a, b) = mechanism.parts[-1], family.rate_prior
+        self.alpha, self.beta = a + number * family.shape, mechanism.size * family.shape
+        self.b, self.truncated = b + moved, mechanism.bounding == "truncated"
         self.scale = self.part.step * float(self.part.noise.scale)
-        step = self.part.step
-        self.first, self.last = (int(end or 0) for end in self.part.ends)
-        if (self.b + self.first * step) / math.sqrt(alpha + beta) < _FINE * step:
+        step, (self.first, self.last) = self.part.step, ends
+        self.bounds = b + bounds[0], b + bounds[1]
+        self.log_ratio = float(_log_gamma(self.alpha + self.beta) - _log_gamma(self.alpha))
+        if self.bounds[0] / math.sqrt(self.alpha + self.beta) < _FINE * step:
             raise InvalidInput(
                 f"prior is {family.rate_prior}, whose second number is so small that the "
                 "law of the records is that of the noise's lattice, of step "
                 f"{quoted(step)}: intractable; combine the copies with bdp.combine"
             )
 
+    @classmethod
+    def of_public(cls, family: GammaFamily, mechanism: NoisyStatistic) -> _NoisySum:
+        """Make that of a public number of records, whose sum gets the noise."""
+        (part,) = mechanism.parts
+        first, last = (int(end or 0) for end in part.ends)
+        bounds = first * part.step, last * part.step
+        return cls(family, mechanism, int(mechanism.n or 0), 0.0, (first, last), bounds)
+
+    @classmethod
+    def of_noisy(cls, family: GammaFamily, mechanism: NoisyStatistic, v: float) -> _NoisySum:
+        """Make that of a noisy number of records, whose sum less their middle's gets the noise."""
+        (low, high), c, g = family.bounds, family.middle, mechanism.parts[-1].step
+        ends = math.floor(v * (low - c) / g), math.ceil(v * (high - c) / g)
+        return cls(family, mechanism, v, v * c, ends, (v * low, v * high))
+
     def log_g(self, z: Any, total: Any) -> Floats:
         """Log of g."""
         return np.asarray(self.alpha * np.log(z) - (self.alpha + self.beta) * np.log(z + total))
 
     def log_mean(self, total: Floats, sums: Floats) -> Floats:
-        """Log of the sum over s of P(s | S) g(b + s), shape (pairs,)."""
+        """Log of Gamma(A + m k) / Gamma(A) times the sum over s of P(s | S) g(b + s), (pairs,)."""
         part, step = self.part, self.part.step
         within = part.bounds if self.truncated else None
         steps = to_steps(sums, step, dimension=None, whole=False, within=within)
@@ -149,12 +226,10 @@ class _NoisySum:
                      ((self.first, edge), (self.last, -edge)))  # fmt: skip
         logs = self._integral(total, centre, low, high)
         if self.truncated:
-            return np.asarray(logs - part.noise.log_mass(*gaps))
-        for end, gap in zip((self.first, self.last), gaps, strict=True):
-            logs = np.logaddexp(
-                logs, part.noise.log_upper(gap) + self.log_g(self.b + end * step, total)
-            )
-        return np.asarray(logs)
+            return np.asarray(logs - part.noise.log_mass(*gaps)) + self.log_ratio
+        for end, gap in zip(self.bounds, gaps, strict=True):
+            logs = np.logaddexp(logs, part.noise.log_upper(gap) + self.log_g(end, total))
+        return np.asarray(logs) + self.log_ratio
 
     def _log_noise(self, away: Floats) -> Floats:
         """Log of the noise's density at a distance from the sum."""
@@ -204,11 +279,12 @@ class _NoisySum:
             larger = (np.abs(below) + root) / 2  # of one sign, and so without cancellation
             right = 2 * mean / (above + np.sqrt(above**2 + 4 * mean))
             return [centre, larger, mean / np.maximum(larger, 1e-300), right]
-        t, unit = total / centre, (self.scale / centre) ** 2
+        size = np.maximum(np.abs(centre), self.scale)  # a noisy n may put the centre below 0
+        c, t, unit = centre / size, total / size, (self.scale / size) ** 2
         companion = np.zeros((total.size, 3, 3))
         companion[:, 1, 0] = companion[:, 2, 1] = 1.0
         companion[:, 0, 2] = self.alpha * t * unit
-        companion[:, 1, 2] = t - self.beta * unit
-        companion[:, 2, 2] = 1 - t
-        roots = np.linalg.eigvals(companion).real * centre[:, None]
+        companion[:, 1, 2] = c * t - self.beta * unit
+        companion[:, 2, 2] = c - t
+        roots = np.linalg.eigvals(companion).real * size[:, None]
         return [centre, *roots.T]

@@ -104,9 +104,10 @@ MODIPS: list[Example] = [
     ),
     Example(
         bdp.mechanisms.ModipsSBSMechanism(Gamma((0, 4)), 3, (1.5, 3.0)),
-        [(None, None)],
-        [[0.25, 0.5, 9.0]],
-        intractable=True,
+        Gamma((0, 4)).pairs(None),
+        np.array([[0.25, 0.5, 9.0], [1.0, 1.125, 1.5]]),
+        continuous=True,
+        loose=True,
     ),
     *(
         Example(
