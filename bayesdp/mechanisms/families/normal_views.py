@@ -34,7 +34,11 @@ def views_of_noisy_moments(family: NormalFamily, mechanism: NoisyStatistic) -> t
     n, statistic = mechanism.n, statistics_of(family, mechanism.n)
     if n is None:
         if family.sd is None:
-            return (confidential_n(NormalCopiesView),)
+            why = (
+                "the copies are of records whose number is confidential, and the law of such "
+                f"copies is intractable where sd is unknown; {COMBINE}"
+            )
+            return (IntractableView(NormalCopiesView, why),)
         law = partial(_law_of_noisy_sums, family, mechanism)
         return (
             NormalView(n, family.bounds, family.sd, statistic, law),
@@ -56,15 +60,6 @@ def views_of_noisy_moments(family: NormalFamily, mechanism: NoisyStatistic) -> t
             parts=mechanism.parts,
             bounding=mechanism.bounding,
         ),
-    )
-
-
-def confidential_n(kind: type[View]) -> IntractableView:
-    """The view of copies where the number of records is confidential: why there is no law."""
-    return IntractableView(
-        kind,
-        "the copies are of records whose number is confidential, and the law of such copies is "
-        f"intractable; {COMBINE}",
     )
 
 

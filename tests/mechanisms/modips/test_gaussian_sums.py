@@ -123,7 +123,7 @@ def test_what_is_missing_is_asked_for():
         bdp.GaussianModel(sd=1.0, n=30).fit(release, engine="pymc", draws=10)
     unknown = bdp.ModipsSynthesizer(Gaussian((-4, 4)), epsilon=4.0, size=5, public_n=False)
     other = unknown.release(rng.uniform(-1, 1, 30))
-    with pytest.raises(bdp.errors.InvalidInput, match="number is confidential, and the law"):
+    with pytest.raises(bdp.errors.InvalidInput, match="intractable where sd is unknown"):
         bdp.GaussianModel(prior=(0, 1, 2, 1), n=30).posterior(other)
 
 
