@@ -48,7 +48,6 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families.base import MakerOfCopies, NoisyStatistic
 from bayesdp.mechanisms.laws import HALF_LOG_2PI
 from bayesdp.mechanisms.noise.lattice import to_steps
-from bayesdp.mechanisms.noise.lattice_sums import noisy_integers
 
 Floats = NDArray[np.float64]
 
@@ -119,6 +118,8 @@ def _log_mean(
     """Log of what T depends on, given the sums; n is read where it is confidential."""
     if mechanism.n is not None:
         return _NoisySum.of_public(family, mechanism).log_mean(total, sums)
+    from bayesdp.mechanisms.noise.lattice_sums import noisy_integers
+
     logs = np.full(total.size, -np.inf)
     for v, log_weight in zip(*noisy_integers(mechanism.parts[0], n, 1), strict=True):
         law = _NoisySum.of_noisy(family, mechanism, float(v))

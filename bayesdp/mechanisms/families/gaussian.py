@@ -64,7 +64,6 @@ from bayesdp.mechanisms.families.base import (
 )
 from bayesdp.mechanisms.families.gaussian_draws import drawn
 from bayesdp.mechanisms.families.gaussian_laws import gaussian_law
-from bayesdp.mechanisms.families.gaussian_sums_law import sums_law
 from bayesdp.mechanisms.families.normal_views import views_of_noisy_moments
 from bayesdp.mechanisms.families.record_grid import RecordGrid, rounded_number, vector_of
 from bayesdp.mechanisms.noise.fields import check_positive
@@ -215,6 +214,8 @@ class Gaussian:
             )
         given = self.vector(statistic, mechanism.n)
         if mechanism.n is None:
+            from bayesdp.mechanisms.families.gaussian_sums_law import sums_law
+
             return sums_law(self, mechanism, output, given)
         return gaussian_law(self, output, given[..., 0], mechanism)
 

@@ -145,7 +145,7 @@ def likely_thetas_each(
 
 
 def reach_of(size: int, sd: Any, tau: Any) -> Any:
-    """How far from all means theta may be, as the module's docstring has it."""
+    """Distance from all means beyond which theta doesn't count; see the module's docstring."""
     return _REACH * tau + tau**2 * size * math.sqrt(2 / math.pi) / sd
 
 

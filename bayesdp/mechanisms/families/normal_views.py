@@ -21,7 +21,6 @@ from bayesdp.core.views import IntractableView, MeanLaw, NormalCopiesView, Norma
 from bayesdp.mechanisms.families.base import NoisyStatistic
 from bayesdp.mechanisms.families.gaussian_draws import NormalFamily, mean_posterior
 from bayesdp.mechanisms.families.gaussian_laws import Blurred, likely_thetas, log_sums
-from bayesdp.mechanisms.families.gaussian_sums_law import SumsLaw
 
 Floats = NDArray[np.float64]
 
@@ -99,6 +98,8 @@ def _law_of_noisy_sums(
 
     It varies no faster in the mean than a noisy sum of as few records as may be does.
     """
+    from bayesdp.mechanisms.families.gaussian_sums_law import SumsLaw
+
     law = SumsLaw.of(family, mechanism, np.array(outputs), n)
     fewest = max(1.0, n - _FEWER * mechanism.parts[0].scale)
     statistic = statistics_of(family, None)
