@@ -247,8 +247,9 @@ def check_columns(there: list[Any], wanted: list[str], name: str) -> None:
         if column not in there:
             if not all(isinstance(each, str) and is_name(each) for each in there):
                 raise InvalidInput(
-                    f"column {quoted(column)} isn't in {name}, whose first line isn't one of "
-                    "names: texts, none of them empty, a number or a date; write such a line"
+                    f"column {quoted(column)} isn't in {name}, which has names that are empty, "
+                    "numbers or dates, so that its first line may be a record and isn't shown; "
+                    "begin a file of text with a line of names"
                 )
             known = ", ".join(there)
             raise InvalidInput(f"column {quoted(column)} isn't in {name}, which has {known}")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.headers import head_of, separator_of
-from bayesdp.table_files import batches_of, names_in
+from bayesdp.table_files import batches_of, check_columns, names_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,12 +186,7 @@ class Scan:
 
     def _checked(self) -> Scan:
         there = list(self.source.columns) if self._on_dask else self._dataset.schema.names
-        for name in self._names:
-            if name not in there:
-                raise InvalidInput(
-                    f"column {quoted(name)} isn't in the source, which has "
-                    f"{', '.join(map(str, there))}"
-                )
+        check_columns(there, self._names, "the source")
         return self
 
     def _batches(self, names: list[str]) -> Iterator[pd.DataFrame]:

@@ -100,7 +100,7 @@ BAD = {
     "all rows long": (
         b"voted,name\n1,Quetzal,7919\n", "a.csv", "has rows with more fields than its first line"
     ),
-    "no line of names": (b"1,7919\n0,Quetzal\n", "a.csv", "whose first line isn't one of names"),
+    "no line of names": (b"1,7919\n0,Quetzal\n", "a.csv", "its first line may be a record"),
     "not Parquet": (ROWS.encode(), "a.parquet", "can't be read as a parquet table: it is damaged"),
     "not Stata": (ROWS.encode(), "a.dta", "can't be read as a dta table: it is damaged"),
     "another kind": (ROWS.encode(), "a.txt", "it must be a .csv, .tsv, .parquet, .xlsx, .dta or"),
@@ -116,6 +116,14 @@ def test_what_cannot_be_read_has_a_reason_and_shows_no_record(case, tmp_path, mo
     assert (status, out, len(err.splitlines())) == (2, "", 1)
     assert said in err
     assert not any(canary in err for canary in CANARIES)
+
+
+def test_a_scan_of_a_file_without_names_shows_no_record(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("Quetzal,7919\nQuetzal,7919\n")
+    with pytest.raises(InvalidInput, match="its first line may be a record") as refused:
+        scan(path, "age")
+    assert not any(canary in str(refused.value) for canary in CANARIES)
 
 
 @pytest.mark.parametrize("kind", ["xlsx", "sav"])
