@@ -127,13 +127,14 @@ def _text(name: str, columns: list[str] | None, text: Collection[str]) -> pd.Dat
 
 
 def _parquet(name: str, columns: list[str] | None, text: Collection[str]) -> pd.DataFrame:
-    import pandas as pd
     import pyarrow.parquet as pq
 
-    there = pq.read_schema(name).names
+    there = _parquet_names(Path(name))
     columns = there if columns is None else columns
     check_columns(there, columns, name)
-    return pd.read_parquet(name, columns=list(dict.fromkeys(columns)))
+    table = pq.read_table(name, columns=list(dict.fromkeys(columns)))
+    frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)  # pandas' makes columns an index
+    return frame
 
 
 def _excel(name: str, columns: list[str] | None, text: Collection[str]) -> pd.DataFrame:

@@ -212,7 +212,7 @@ class Scan:
             if batch is None:
                 return
             if batch.num_rows:
-                yield batch.to_pandas()
+                yield batch.to_pandas(ignore_metadata=True)  # pandas' own makes columns an index
 
     @functools.cached_property
     def _dataset(self) -> Any:

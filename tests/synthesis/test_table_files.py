@@ -68,6 +68,20 @@ def test_what_stands_between_fields_is_seen_in_the_first_line_alone(separator, t
     assert pd.concat(scan(path, "b"))["b"].tolist() == [f"x{other}y{other}z", "w"]
 
 
+def test_an_index_that_has_a_name_is_a_column(tmp_path):
+    path = tmp_path / "a.parquet"
+    FRAME.set_index("region").to_parquet(path)
+    assert table_files.names_in(path) == ["voted", "age", "region"]
+    for names in (None, ["region", "voted"]):
+        read = read_table(path, names)
+        assert list(read.columns) == (names or ["voted", "age", "region"])
+        assert read["region"].tolist() == FRAME["region"].tolist()
+    batches = list(scan(path, ["region", "voted"]))
+    assert [list(batch.columns) for batch in batches] == [["region", "voted"]]
+    FRAME.set_index([[7, 8, 9, 9]]).to_parquet(path)
+    assert list(read_table(path).columns) == list(FRAME.columns)
+
+
 def test_labels_stand_for_values(tmp_path):
     frame = FRAME.assign(voted=pd.Categorical.from_codes(FRAME["voted"], ["no", "yes"]))
     frame.to_stata(tmp_path / "a.dta", write_index=False)
