@@ -68,7 +68,7 @@ def scan(
     Raises
     ------
     InvalidInput
-        If there is nothing to read, a column isn't there, or a parameter is out of its range.
+        If there is nothing to read, a file lacks a column, or a parameter is out of its range.
 
     Examples
     --------
@@ -187,6 +187,11 @@ class Scan:
     def _checked(self) -> Scan:
         there = list(self.source.columns) if self._on_dask else self._dataset.schema.names
         check_columns(there, self._names, "the source")
+        if isinstance(self.source, str | Path | Sequence):
+            # Arrow takes the first file's columns, and what another lacks of them for missing.
+            for file in list(self._dataset.get_fragments())[1:]:
+                schema = _read(functools.partial(getattr, file, "physical_schema"), self.source)
+                check_columns(schema.names, self._names, quoted(Path(file.path)))
         return self
 
     def _batches(self, names: list[str]) -> Iterator[pd.DataFrame]:
