@@ -112,7 +112,7 @@ def _named(side: str, known: Sequence[str]) -> Iterator[str]:
             yield str(ast.literal_eval(token.string))
         elif token.type != tokenize.NAME or texts[k - 1 : k] == ["."] or after == "=":
             continue
-        elif token.string in known:
+        elif token.string in known and after != "(":
             yield token.string
         elif after not in ("(", ".") and not keyword.iskeyword(token.string):
             yield from {token.string} - _CONTRASTS
