@@ -12,6 +12,7 @@ from scipy import linalg
 
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.schema.column import Column
+from bayesdp.schema.formulas import outcome_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,8 +102,8 @@ def coded(formula: str, family: str, frame: pd.DataFrame) -> tuple[pd.DataFrame,
     InvalidInput
         If the family doesn't take it.
     """
-    outcome = formula.split("~")[0].strip()
-    if outcome not in frame or not hasattr(frame[outcome], "cat"):
+    outcome = outcome_of(formula)
+    if outcome is None or outcome not in frame or not hasattr(frame[outcome], "cat"):
         return frame, None
     made = frame.assign(**{outcome: _coded_outcome(frame[outcome], family)})
     return made, frame[outcome].cat.categories

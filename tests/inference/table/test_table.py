@@ -248,6 +248,8 @@ def test_a_regression_is_that_of_each_table():
         ("smokes ~ age", "logit"),
         ("sex ~ smokes", "logit"),
         ("school ~ age", "ordinal"),
+        ("Q('school') ~ age", "ordinal"),
+        ('Q("sex") ~ smokes', "logit"),
         ("age ~ C(sex) + smokes", "poisson"),
     ],
 )
