@@ -86,7 +86,14 @@ def fit_of(formula: str, family: str, frame: pd.DataFrame) -> Fit:
             warnings.simplefilter("ignore")
             read = smf.ols(formula, frame)  # which refuses an outcome of several columns
             design = pd.DataFrame(read.exog, columns=read.exog_names)
+            if not design.columns.size:
+                raise InvalidInput(
+                    f"formula is {quoted(formula)}, which has no predictor; write 'outcome ~ 1' "
+                    "for the mean alone"
+                )
             return _fitted(pd.Series(read.endog), design, family, labels)
+    except InvalidInput:
+        raise
     except Exception as error:  # statsmodels, patsy and LAPACK raise many kinds
         raise InvalidInput(
             f"formula {quoted(formula)} can't be fitted to a latent table by {family} regression "
