@@ -250,6 +250,7 @@ def test_a_regression_is_that_of_each_table():
         ("school ~ age", "ordinal"),
         ("Q('school') ~ age", "ordinal"),
         ('Q("sex") ~ smokes', "logit"),
+        ("I(1 * (age > 40)) ~ smokes", "logit"),
         ("age ~ C(sex) + smokes", "poisson"),
     ],
 )
@@ -306,6 +307,9 @@ def test_any_function_of_a_table():
         (lambda p: p.regression("sex ~ smokes", family="ordinal"), "without an order"),
         (lambda p: p.regression("Q('school') ~ age", family="logit"), "a category of 3 labels"),
         (lambda p: p.regression("age ~ 0"), "'age ~ 0', which has no predictor; write 'outcome ~"),
+        (lambda p: p.regression("age ~ standardize(smokes)"), "no record with a value of all that"),
+        (lambda p: p.regression("age > 40 ~ smokes", family="logit"), r"as I\(1 \* \(age"),
+        (lambda p: p.regression("age + smokes ~ school"), "outcome isn't one column of numbers"),
         (lambda p: p.estimate("mean"), "function is 'mean'; give one that takes a DataFrame"),
         (lambda p: p.estimate(lambda f: "much"), "that isn't finite numbers"),
         (lambda p: p.estimate(lambda f: np.nan), "that isn't finite numbers"),
