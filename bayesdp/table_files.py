@@ -127,13 +127,14 @@ def _text(name: str, columns: list[str] | None, text: Collection[str]) -> pd.Dat
 
 
 def _parquet(name: str, columns: list[str] | None, text: Collection[str]) -> pd.DataFrame:
-    import pandas as pd
     import pyarrow.parquet as pq
 
-    there = pq.read_schema(name).names
+    there = _parquet_names(Path(name))
     columns = there if columns is None else columns
     check_columns(there, columns, name)
-    return pd.read_parquet(name, columns=list(dict.fromkeys(columns)))
+    table = pq.read_table(name, columns=list(dict.fromkeys(columns)))
+    frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)  # pandas' makes columns an index
+    return frame
 
 
 def _excel(name: str, columns: list[str] | None, text: Collection[str]) -> pd.DataFrame:
@@ -247,8 +248,9 @@ def check_columns(there: list[Any], wanted: list[str], name: str) -> None:
         if column not in there:
             if not all(isinstance(each, str) and is_name(each) for each in there):
                 raise InvalidInput(
-                    f"column {quoted(column)} isn't in {name}, whose first line isn't one of "
-                    "names: texts, none of them empty, a number or a date; write such a line"
+                    f"column {quoted(column)} isn't in {name}, which has names that are empty, "
+                    "numbers or dates, so that its first line may be a record and isn't shown; "
+                    "begin a file of text with a line of names"
                 )
             known = ", ".join(there)
             raise InvalidInput(f"column {quoted(column)} isn't in {name}, which has {known}")

@@ -94,6 +94,8 @@ def fit_line(release: Release, folder: Path) -> str | None:
     fields = fields_of(MODELS[family])
     words = ["bayesdp", "fit", shlex.quote(str(folder)), "--family", family]
     words += [f"{each.option} ..." for each in fields if each.needed]
-    if mechanism.n is None and any(each.name == "n" for each in fields):
+    # A model whose n is a whole number, and no range, does without it.
+    ranged = any(each.name == "n" and not each.kind.startswith("int") for each in fields)
+    if mechanism.n is None and ranged:
         words.append("--n SMALLEST:LARGEST")
     return " ".join([*words, "--out posterior.nc"])

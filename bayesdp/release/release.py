@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesdp.checks import check_delta
+from bayesdp.checks import check_delta, check_path
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import AnyGuarantee, Declared, Mechanism, joint_guarantee
 from bayesdp.mechanisms.randomness import is_reproducible
@@ -525,11 +525,11 @@ class Release:
         ReleaseExists
             If the folder exists; with `force`, if it isn't a release.
         InvalidInput
-            If `key` isn't such a secret.
+            If `key` isn't such a secret, or `folder` no path.
         """
         from bayesdp.release.folder import write
 
-        return write(self, Path(folder), force=force, key=key)
+        return write(self, check_path("folder", folder), force=force, key=key)
 
     @classmethod
     def load(cls, folder: str | Path, *, key: bytes | None = None) -> Release:
@@ -549,7 +549,9 @@ class Release:
             If a file is missing or damaged, the manifest or the outputs don't match their
             hash or the key's signature, the outputs can't come from their mechanism, the version
             is newer, or the promise written down isn't the one that the mechanisms give.
+        InvalidInput
+            If `folder` is no path.
         """
         from bayesdp.release.folder import read
 
-        return read(cls, Path(folder), key)
+        return read(cls, check_path("folder", folder), key)

@@ -12,6 +12,7 @@ import jinja2
 import numpy as np
 
 from bayesdp._version import __version__
+from bayesdp.checks import check_path
 from bayesdp.engines.convergence import LARGEST_K, LARGEST_RHAT, SMALLEST_ESS
 from bayesdp.inference.exact_release import is_exact
 from bayesdp.privacy.guarantee import Strength
@@ -101,7 +102,7 @@ def write_report(
     ReleaseExists
         If the folder exists; with `force`, if it isn't a report.
     """
-    target = Path(folder)
+    target = check_path("folder", folder)
     check_target(target, PAGE, force=force)
     check_fit(idata, release)
     page_of: Callable[..., str] = _PAGES.get(attribute(idata, "family"), _any_page)

@@ -36,6 +36,10 @@ def check_fit(idata: Any, release: Release) -> None:
             f"idata is a {type(idata).__name__} without a posterior; give the InferenceData that "
             "a model's fit returned"
         )
+    if not isinstance(release, Release):
+        raise InvalidInput(
+            f"release is {quoted(release)}; it must be the bdp.Release that idata was fitted to"
+        )
     attribute(idata, "family")
     if (made_for := attribute(idata, "release")) != release.fingerprint:
         raise InvalidInput(

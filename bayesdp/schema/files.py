@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,10 @@ def _value(value: Any) -> str:
 
 def template_of(source: Any) -> str:
     """Write a template for columns that are named, or for those of a file, in TOML."""
-    names = names_in(source) if isinstance(source, str | Path) else list(source)
+    if isinstance(source, str | Path):
+        names = names_in(source)
+    else:
+        names = list(source) if isinstance(source, Iterable) else []
     if not names or not all(isinstance(name, str) and name for name in names):
         raise InvalidInput(
             f"columns is {quoted(source)}; it must be a file, or the columns' names, as "

@@ -47,6 +47,18 @@ def columns_of(formula: str, known: Sequence[str], *, name: str = "formula") -> 
     return found
 
 
+def outcome_of(formula: str) -> str | None:
+    """Return the name that is a formula's outcome, plain or in Q(); None for a function of some."""
+    try:
+        side = ast.parse(formula.split("~")[0].strip(), mode="eval").body
+    except SyntaxError:
+        return None
+    match side:
+        case ast.Name(name) | ast.Call(ast.Name("Q"), [ast.Constant(str(name))], []):
+            return name
+    return None
+
+
 def columns_of_term(term: Any, known: Sequence[str]) -> set[str]:
     """Return the table's columns in one of patsy's terms."""
     named = (name for factor in term.factors for name in _named(factor.code, known))
@@ -112,7 +124,7 @@ def _named(side: str, known: Sequence[str]) -> Iterator[str]:
             yield str(ast.literal_eval(token.string))
         elif token.type != tokenize.NAME or texts[k - 1 : k] == ["."] or after == "=":
             continue
-        elif token.string in known:
+        elif token.string in known and after != "(":
             yield token.string
         elif after not in ("(", ".") and not keyword.iskeyword(token.string):
             yield from {token.string} - _CONTRASTS

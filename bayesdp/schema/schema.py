@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -266,12 +266,13 @@ class Schema:
 
     def _given(self, frame: Any) -> dict[str, Any]:
         """Return the schema's columns of a frame, which has no others."""
-        if not isinstance(frame, Mapping) and not hasattr(frame, "columns"):
+        given = frame if isinstance(frame, Mapping) else getattr(frame, "columns", None)
+        if given is None or not all(isinstance(name, Hashable) for name in given):  # as Arrow's
             raise InvalidInput(
                 f"frame is {quoted(frame)}; it must be a DataFrame, or a mapping of columns' names "
                 "to their values"
             )
-        there = list(getattr(frame, "columns", frame))
+        there = list(given)
         ids = {self.unit.person} if isinstance(self.unit, Person) else set()
         absent = [name for name in self.columns if name not in there]
         unknown = [name for name in there if name not in self.columns and name not in ids]

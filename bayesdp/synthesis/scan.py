@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.headers import head_of, separator_of
-from bayesdp.table_files import batches_of, names_in
+from bayesdp.table_files import batches_of, check_columns, names_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +68,7 @@ def scan(
     Raises
     ------
     InvalidInput
-        If there is nothing to read, a column isn't there, or a parameter is out of its range.
+        If there is nothing to read, a file lacks a column, or a parameter is out of its range.
 
     Examples
     --------
@@ -186,12 +186,12 @@ class Scan:
 
     def _checked(self) -> Scan:
         there = list(self.source.columns) if self._on_dask else self._dataset.schema.names
-        for name in self._names:
-            if name not in there:
-                raise InvalidInput(
-                    f"column {quoted(name)} isn't in the source, which has "
-                    f"{', '.join(map(str, there))}"
-                )
+        check_columns(there, self._names, "the source")
+        if isinstance(self.source, str | Path | Sequence):
+            # Arrow takes the first file's columns, and what another lacks of them for missing.
+            for file in list(self._dataset.get_fragments())[1:]:
+                schema = _read(functools.partial(getattr, file, "physical_schema"), self.source)
+                check_columns(schema.names, self._names, quoted(Path(file.path)))
         return self
 
     def _batches(self, names: list[str]) -> Iterator[pd.DataFrame]:
@@ -217,7 +217,7 @@ class Scan:
             if batch is None:
                 return
             if batch.num_rows:
-                yield batch.to_pandas()
+                yield batch.to_pandas(ignore_metadata=True)  # pandas' own makes columns an index
 
     @functools.cached_property
     def _dataset(self) -> Any:

@@ -225,6 +225,14 @@ def test_not_a_folder(tmp_path: Path):
         bdp.Release.load(tmp_path / "nothing")
 
 
+@pytest.mark.parametrize("folder", [None, 3, "", b"r", "\0"])
+def test_what_is_no_path(folder, charest_release, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for step in (bdp.Release.load, charest_release.save):
+        with pytest.raises(bdp.errors.InvalidInput, match=r"folder is .*; it must be a path"):
+            step(folder)
+
+
 def test_outputs_of_another_shape(folder: Path):
     import hashlib
 

@@ -38,6 +38,17 @@ class TestRefusals:
         with pytest.raises(bdp.errors.InvalidInput, match="without a posterior"):
             summarize({"p": [0.5]}, release)
 
+    @pytest.mark.parametrize("other", [None, "release", 3])
+    def test_no_release(self, idata, other, tmp_path):
+        with pytest.raises(
+            bdp.errors.InvalidInput, match=r"release is .*; it must be the bdp\.Rel"
+        ):
+            bdp.evaluate.write_report(idata, other, tmp_path / "report")
+
+    def test_no_path(self, release, idata):
+        with pytest.raises(bdp.errors.InvalidInput, match="folder is None; it must be a path"):
+            bdp.evaluate.write_report(idata, release, None)
+
     def test_no_p(self, release, idata):
         other = idata.copy()
         other.posterior = other.posterior.rename({"p": "theta"})

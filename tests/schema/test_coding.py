@@ -376,6 +376,8 @@ def test_columns_that_are_not_the_schemas_are_refused(tmp_path, survey, frame):
         survey.coded(frame.rename(columns={"id": "age"}))
     with pytest.raises(InvalidInput, match="frame is a list; it must be a DataFrame"):
         survey.coded([frame])
+    with pytest.raises(InvalidInput, match="frame is a Table; it must be a DataFrame"):
+        survey.coded(pa.Table.from_pandas(frame))
     with pytest.raises(InvalidInput, match="columns of different lengths"):
         bdp.Schema({"a": ONE["code"], "b": ONE["code"]}).coded({"a": [1], "b": [1, 2]})
     with pytest.raises(InvalidInput, match="columns 'income' have no cut points yet; bdp"):

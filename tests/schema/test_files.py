@@ -87,7 +87,7 @@ def test_names_of_files(tmp_path):
     for path in ("none.csv", tmp_path / "a.txt"):
         with pytest.raises(InvalidInput, match=r"isn't a \.csv, \.tsv, .* or \.sav file that"):
             bdp.Schema.template(path)
-    for names in ([], [1], [""], frame):
+    for names in ([], [1], [""], 3, None, frame):
         with pytest.raises(InvalidInput, match=r"columns is .*; it must be a file, or the columns"):
             bdp.Schema.template(names if names is not frame else [frame])
     with pytest.raises(InvalidInput, match="has a name twice"):

@@ -26,6 +26,16 @@ def test_columns_are_found(formula, found):
     assert columns_of(formula, KNOWN) == found
 
 
+def test_a_column_with_a_function_s_name_is_no_function():
+    assert columns_of("C ~ C(I) + I(age > 3) + Q('Q')", ["C", "I", "Q", "age"]) == [
+        "C",
+        "I",
+        "age",
+        "Q",
+    ]
+    assert columns_of("age ~ C(sex)", ["C", "age", "sex"]) == ["age", "sex"]
+
+
 @pytest.mark.parametrize(
     "formula",
     ["income ~ weight", "weight ~ age", "income ~ age + C(weight)", "income ~ Q('no')", " ~ age",

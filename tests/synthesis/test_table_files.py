@@ -68,6 +68,20 @@ def test_what_stands_between_fields_is_seen_in_the_first_line_alone(separator, t
     assert pd.concat(scan(path, "b"))["b"].tolist() == [f"x{other}y{other}z", "w"]
 
 
+def test_an_index_that_has_a_name_is_a_column(tmp_path):
+    path = tmp_path / "a.parquet"
+    FRAME.set_index("region").to_parquet(path)
+    assert table_files.names_in(path) == ["voted", "age", "region"]
+    for names in (None, ["region", "voted"]):
+        read = read_table(path, names)
+        assert list(read.columns) == (names or ["voted", "age", "region"])
+        assert read["region"].tolist() == FRAME["region"].tolist()
+    batches = list(scan(path, ["region", "voted"]))
+    assert [list(batch.columns) for batch in batches] == [["region", "voted"]]
+    FRAME.set_index([[7, 8, 9, 9]]).to_parquet(path)
+    assert list(read_table(path).columns) == list(FRAME.columns)
+
+
 def test_labels_stand_for_values(tmp_path):
     frame = FRAME.assign(voted=pd.Categorical.from_codes(FRAME["voted"], ["no", "yes"]))
     frame.to_stata(tmp_path / "a.dta", write_index=False)
@@ -100,7 +114,7 @@ BAD = {
     "all rows long": (
         b"voted,name\n1,Quetzal,7919\n", "a.csv", "has rows with more fields than its first line"
     ),
-    "no line of names": (b"1,7919\n0,Quetzal\n", "a.csv", "whose first line isn't one of names"),
+    "no line of names": (b"1,7919\n0,Quetzal\n", "a.csv", "its first line may be a record"),
     "not Parquet": (ROWS.encode(), "a.parquet", "can't be read as a parquet table: it is damaged"),
     "not Stata": (ROWS.encode(), "a.dta", "can't be read as a dta table: it is damaged"),
     "another kind": (ROWS.encode(), "a.txt", "it must be a .csv, .tsv, .parquet, .xlsx, .dta or"),
@@ -116,6 +130,14 @@ def test_what_cannot_be_read_has_a_reason_and_shows_no_record(case, tmp_path, mo
     assert (status, out, len(err.splitlines())) == (2, "", 1)
     assert said in err
     assert not any(canary in err for canary in CANARIES)
+
+
+def test_a_scan_of_a_file_without_names_shows_no_record(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("Quetzal,7919\nQuetzal,7919\n")
+    with pytest.raises(InvalidInput, match="its first line may be a record") as refused:
+        scan(path, "age")
+    assert not any(canary in str(refused.value) for canary in CANARIES)
 
 
 @pytest.mark.parametrize("kind", ["xlsx", "sav"])

@@ -168,8 +168,8 @@ def design_of(formula: str, columns: Mapping[str, Column], family: str) -> Desig
     for side, start in zip(first, (first[1].shape[1], 0), strict=True):
         for term, where in side.design_info.term_slices.items():
             owners = tuple(sorted(map(known.index, columns_of_term(term, known))))
-            if not owners and term.factors:
-                return None
+            if where.stop == where.start or (term.factors and not owners):
+                return None  # a column of one label, or a function of none
             part = range(where.start, where.stop)
             owned.setdefault(owners, []).extend(start + k for k in part)
     shapes = [tuple(columns[known[k]].size for k in owners) for owners in owned]

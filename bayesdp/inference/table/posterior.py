@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -285,7 +285,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
 
         if self.pooled is not self:
             return self.pooled.table(columns, target=target, seed=seed)
-        names = self._known([columns] if isinstance(columns, str) else columns)
+        names = self._known(columns)
         self._warn_of_unmeasured(names)
         places = [list(self.schema.columns).index(name) for name in names]
         sizes = tuple(self.schema.cells[name] for name in names)
@@ -363,8 +363,10 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         Raises
         ------
         InvalidInput
-            If the function returns anything else, or what isn't finite.
+            If it isn't a function, or returns anything else, or what isn't finite.
         """
+        if not callable(function):
+            raise InvalidInput(f"function is {quoted(function)}; give one that takes a DataFrame")
         rng = np.random.default_rng(check_seed(seed))
         return self._estimated(lambda f: function(self.schema.decoded(f, rng)), target, draws, rng)
 
@@ -571,13 +573,17 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
 
         return pd.DataFrame(table.astype(np.int64), columns=list(self.schema.columns))
 
-    def _known(self, names: Sequence[str]) -> list[str]:
+    def _known(self, given: Any) -> list[str]:
         known = list(self.schema.columns)
-        if not names or not set(names) <= set(known) or len(set(names)) < len(names):
+        names = (
+            list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+        )
+        each = all(isinstance(name, str) and name in known for name in names)
+        if not names or not each or len(set(names)) < len(names):
             raise InvalidInput(
-                f"columns is {quoted(names)}; it must be some of {', '.join(known)}, once each"
+                f"columns is {quoted(given)}; it must be some of {', '.join(known)}, once each"
             )
-        return list(names)
+        return names
 
     def _warn_of_unmeasured(self, names: Sequence[str], sums: Sequence[Sequence[str]] = ()) -> None:
         for doubt in doubts_of_unmeasured(names, self.measured, sums):

@@ -12,6 +12,7 @@ from scipy import linalg
 
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.schema.column import Column
+from bayesdp.schema.formulas import outcome_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,21 +77,41 @@ def fit_of(formula: str, family: str, frame: pd.DataFrame) -> Fit:
     InvalidInput
         If statsmodels can't fit it.
     """
-    import pandas as pd
-    import statsmodels.formula.api as smf
+    import patsy
 
     frame, labels = coded(formula, family, frame)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            read = smf.ols(formula, frame)  # which refuses an outcome of several columns
-            design = pd.DataFrame(read.exog, columns=read.exog_names)
-            return _fitted(pd.Series(read.endog), design, family, labels)
+            sides = patsy.dmatrices(formula, frame, return_type="dataframe")
+            outcome, design = (side.reset_index(drop=True) for side in sides)
+            if fault := _fault(outcome, design):
+                raise InvalidInput(f"formula is {quoted(formula)}, {fault}")
+            return _fitted(outcome.iloc[:, 0], design, family, labels)
+    except InvalidInput:
+        raise
     except Exception as error:  # statsmodels, patsy and LAPACK raise many kinds
         raise InvalidInput(
             f"formula {quoted(formula)} can't be fitted to a latent table by {family} regression "
             f"({type(error).__name__}: {error}); leave out rare labels, or take another family"
         ) from error
+
+
+def _fault(outcome: pd.DataFrame, design: pd.DataFrame) -> str:
+    """Words about a formula whose sides in a table can't be fitted; empty where they can."""
+    if outcome.shape[1] != 1:
+        return (
+            "whose outcome isn't one column of numbers; name one column, and write a condition as "
+            "a number, as I(1 * (age > 40))"
+        )
+    if not design.shape[1]:
+        return "which has no predictor; write 'outcome ~ 1' for the mean alone"
+    if not len(design):
+        return (
+            "and a table has no record with a value of all that it has, as where a column is "
+            "missing in all, or a function of a whole column meets a missing value; leave that out"
+        )
+    return ""
 
 
 def coded(formula: str, family: str, frame: pd.DataFrame) -> tuple[pd.DataFrame, Any]:
@@ -101,8 +122,8 @@ def coded(formula: str, family: str, frame: pd.DataFrame) -> tuple[pd.DataFrame,
     InvalidInput
         If the family doesn't take it.
     """
-    outcome = formula.split("~")[0].strip()
-    if outcome not in frame or not hasattr(frame[outcome], "cat"):
+    outcome = outcome_of(formula)
+    if outcome is None or outcome not in frame or not hasattr(frame[outcome], "cat"):
         return frame, None
     made = frame.assign(**{outcome: _coded_outcome(frame[outcome], family)})
     return made, frame[outcome].cat.categories

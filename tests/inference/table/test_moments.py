@@ -165,6 +165,13 @@ def test_what_is_no_function_of_each_record_is_left_to_tables(formula, names):
     assert estimated(formula, noisy(frame, everything, 1.0), names=names) is None
 
 
+def test_a_column_of_one_label_is_left_to_tables():
+    columns = SCHEMA.columns | bdp.Schema({"one": {"type": "category", "labels": ["x"]}}).columns
+    for formula in ("s ~ one", "s ~ a + one"):
+        used = {name: columns[name] for name in ("s", "a", "one") if name in formula}
+        assert design_of(formula, used, "logit") is None
+
+
 def test_an_unmeasured_pair_drowned_moments_and_pools_are_left_to_tables():
     rng = np.random.default_rng(5)
     frame = survey(rng, 200)
