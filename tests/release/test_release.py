@@ -99,6 +99,21 @@ def test_frames_are_the_records_the_counts_stand_for(grouped_release: bdp.Releas
             assert ones.loc[part.group].tolist() == [part.outputs[k], part.mechanism.size]
 
 
+def test_groups_named_as_what_was_released_are_no_column_of_it():
+    made = bdp.mechanisms.DiscreteLaplaceMechanism(1.0)
+    release = bdp.Release.of_groups({1: (made, [3]), 2: (made, [5])}, by="value")
+    with pytest.raises(bdp.errors.InvalidInput, match="by is 'value', which is a column"):
+        release.to_frames()
+    (frame,) = dataclasses.replace(release, by="group").to_frames()
+    assert frame.to_dict("list") == {"group": [1, 2], "value": [3, 5]}
+
+
+def test_labels_of_several_types_stay_what_they_are():
+    made = bdp.mechanisms.DiscreteLaplaceMechanism(1.0)
+    release = bdp.Release.of_groups({1: (made, [3]), "1": (made, [5])})
+    assert release.to_frames()[0]["group"].tolist() == [1, "1"]
+
+
 def test_one_group_of_many(grouped_release: bdp.Release):
     alone = grouped_release["b"]
     assert alone.outputs == grouped_release.parts[1].outputs
