@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import re
 from collections.abc import Sequence
 from numbers import Integral, Real
 from pathlib import Path
@@ -33,6 +34,18 @@ def is_number(value: Any) -> bool:
     except OverflowError:  # a whole number or a fraction
         return False
     return True
+
+
+def is_text(value: Any) -> bool:
+    """Return True if `value` is a text that files keep: without NUL, and Unicode throughout."""
+    return isinstance(value, str) and not re.search("[\0\ud800-\udfff]", value)
+
+
+def is_label(value: Any) -> bool:
+    """Return True if `value` is a boolean, a finite number or a text that files keep."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) or is_text(value)
 
 
 def as_float(value: Any) -> float:

@@ -19,7 +19,7 @@ from bayesdp.mechanisms.randomness import is_reproducible
 from bayesdp.privacy.accounting import STRENGTHS
 from bayesdp.privacy.composition import one_of
 from bayesdp.privacy.guarantee import Guarantee, Strength, shown_up
-from bayesdp.release.manifest import Label, MechanismEntry, Origin, check_label
+from bayesdp.release.manifest import Label, MechanismEntry, Origin, check_label, check_names
 from bayesdp.release.parts import Part
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class Release:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", check_delta(self.delta))
+        check_names(self.variable, self.by)
         if not self.parts:
             raise InvalidInput("parts is empty; a release has at least one mechanism and output")
         if not self.parts[0].outputs:
