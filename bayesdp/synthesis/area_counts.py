@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import is_missing, is_number
+from bayesdp.checks import check_even, is_missing, is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.counts.poisson_gamma import PoissonGammaMechanism
@@ -47,6 +47,9 @@ def counts_of_areas(
     """
     if isinstance(data, Scan):
         return _scanned(groups, data, by)
+    check_even(data)
+    if np.ma.is_masked(data):
+        raise InvalidInput("data has masked values; drop or impute them by a public rule")
     if None in groups:
         if by is not None:
             raise InvalidInput(

@@ -130,14 +130,12 @@ def column_of(data: Any, holds: str) -> NDArray[Any]:
     InvalidInput
         If any record is missing, there are none, or they aren't one column.
     """
-    values = np.ma.getdata(data) if np.ma.isMaskedArray(data) else data
-    missing = bool(np.ma.is_masked(data)) or bool(np.any(is_missing(values)))
-    if missing:
+    if np.any(is_missing(data)):
         raise InvalidInput(
             "data has missing values; drop or impute them first (a dropped record is no "
             "longer protected by a public n: decide before counting)"
         )
-    array = np.asarray(values)
+    array = np.asarray(data)
     if array.ndim != 1:
         raise InvalidInput(f"data has {array.ndim} dimensions; it must be one column of {holds}")
     if array.size == 0:
