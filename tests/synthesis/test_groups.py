@@ -23,6 +23,12 @@ MADE = {
         bdp.synthesizers.PoissonGammaSynthesizer(4.0, {g: {"A": 9.0, "B": 9.0} for g in "ab"}),
         pd.Series(list("AABB") * 20),
     ),
+    "households": (
+        bdp.synthesizers.WeightedCountsSynthesizer(
+            {"x": [0, 1]}, 2.0, unit={"person": "home", "most": 2}, groups=["a", "b"]
+        ),
+        pd.DataFrame({"x": [1, 0, 1, 1] * 20, "weight": 1.0, "home": range(80)}),
+    ),
 }
 
 

@@ -149,6 +149,8 @@ def column_of(data: Any, holds: str) -> NDArray[Any]:
 
 
 def _as_float(value: Any) -> float:
+    if isinstance(value, str | bytes):  # as where a whole column has their type
+        return math.nan
     try:
         return float(value)
     except OverflowError:  # an integer of any length, beyond all bounds
