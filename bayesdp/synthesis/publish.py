@@ -7,7 +7,7 @@ from typing import Any
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.base import Mechanism, joint_guarantee
+from bayesdp.mechanisms.base import Mechanism, check_mechanism, joint_guarantee
 from bayesdp.mechanisms.randomness import is_reproducible
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.private_folder import sweep
@@ -83,7 +83,7 @@ def publish_groups(
     copies = check_at_least_one("copies", copies)
     sweep()
     checked = {
-        label: (mechanism, mechanism.check_statistic(statistic))
+        label: (mechanism, check_mechanism(mechanism).check_statistic(statistic))
         for label, (mechanism, statistic) in parts.items()
     }
 

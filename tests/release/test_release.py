@@ -131,6 +131,34 @@ def test_outputs_that_cannot_be_are_refused(outputs: list):
         bdp.Release.of(mechanism, outputs)
 
 
+MADE = bdp.mechanisms.DiscreteLaplaceMechanism(1.0)
+
+
+@pytest.mark.parametrize("outputs", [38, None, 3.5])
+def test_outputs_that_are_no_list_are_refused(outputs):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"outputs is .* give a list"):
+        bdp.Release.of(MADE, outputs)
+
+
+@pytest.mark.parametrize("mechanism", [None, "laplace", type(MADE)])
+def test_what_is_no_mechanism_is_refused(mechanism):
+    for use in (
+        lambda: bdp.Release.of(mechanism, [38]),
+        lambda: bdp.Release.of_groups({"a": (mechanism, [38])}),
+        lambda: bdp.publish(mechanism, 38),
+    ):
+        with pytest.raises(
+            bdp.errors.InvalidInput, match=r"mechanism is .* one of bdp\.mechanisms"
+        ):
+            use()
+
+
+@pytest.mark.parametrize("parts", [[(MADE, [38])], {"a": MADE}, {"a": (MADE,)}, None])
+def test_groups_are_a_mapping_of_mechanisms_and_outputs(parts):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"parts is .* must map each group's label"):
+        bdp.Release.of_groups(parts)
+
+
 def test_groups_must_fit_together():
     public = bdp.mechanisms.BetaBinomialMechanism(10, 10, (1.0, 1.0))
     hidden = bdp.mechanisms.BetaBinomialMechanism(None, 10, (1.0, 1.0))

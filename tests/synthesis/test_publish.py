@@ -65,3 +65,13 @@ def test_a_label_that_no_manifest_has_costs_nothing(survey, label):
     with pytest.raises(bdp.errors.InvalidInput, match="categories of column"):
         bdp.synthesizers.DirichletMultinomialSynthesizer(0.5, categories={"x": ["a", label]})
     assert survey.history() == []
+
+
+def test_a_masked_statistic_costs_nothing(survey):
+    noise = bdp.mechanisms.DiscreteLaplaceMechanism(2.0, dimension=2, neighbours="replace_one", n=5)
+    for statistic in (np.ma.array([1, 2], mask=[True, False]), np.ma.array([1, 2], mask=True)):
+        with pytest.raises(bdp.errors.InvalidInput, match="none of them masked"):
+            bdp.publish(noise, statistic, ledger=survey)
+    with pytest.raises(bdp.errors.InvalidInput, match="none of it masked"):
+        bdp.Count(np.ma.array([1, 2], mask=[True, False]), [3, 4])
+    assert survey.history() == []

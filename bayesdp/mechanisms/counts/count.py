@@ -51,10 +51,10 @@ class Count:
         plain(self)
         for name in ("successes", "n"):
             value = np.asarray(getattr(self, name))
-            if value.dtype.kind not in "iu":
+            if value.dtype.kind not in "iu" or np.ma.is_masked(getattr(self, name)):
                 raise InvalidInput(
                     f"Count.{name} has type {value.dtype}; it must be an integer (or an integer "
-                    "array): the number of records, not a proportion or a text"
+                    "array, none of it masked): the number of records, not a proportion or a text"
                 )
         if np.any(np.asarray(self.successes) < 0) or np.any(self.successes > np.asarray(self.n)):
             raise InvalidInput(
