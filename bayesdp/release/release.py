@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesdp.checks import check_delta
+from bayesdp.checks import check_delta, check_path
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import (
     AnyGuarantee,
@@ -543,7 +543,7 @@ class Release:
         """
         from bayesdp.release.folder import write
 
-        return write(self, Path(folder), force=force, key=key)
+        return write(self, check_path("folder", folder), force=force, key=key)
 
     @classmethod
     def load(cls, folder: str | Path, *, key: bytes | None = None) -> Release:
@@ -566,7 +566,7 @@ class Release:
         """
         from bayesdp.release.folder import read
 
-        return read(cls, Path(folder), key)
+        return read(cls, check_path("folder", folder), key)
 
 
 def _listed(outputs: Any) -> Any:

@@ -268,6 +268,13 @@ def test_not_a_folder(tmp_path: Path):
         bdp.Release.load(tmp_path / "nothing")
 
 
+@pytest.mark.parametrize("folder", [None, 5, b"release", ["release"]])
+def test_what_is_no_path_is_refused(grouped_release: bdp.Release, folder):
+    for use in (bdp.Release.load, grouped_release.save):
+        with pytest.raises(bdp.errors.InvalidInput, match=r"folder is .* must be a path"):
+            use(folder)
+
+
 def test_outputs_of_another_shape(folder: Path):
     import hashlib
 
