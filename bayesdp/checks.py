@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import re
 from collections.abc import Sequence
 from numbers import Integral, Real
 from pathlib import Path
@@ -33,6 +34,18 @@ def is_number(value: Any) -> bool:
     except OverflowError:  # a whole number or a fraction
         return False
     return True
+
+
+def is_text(value: Any) -> bool:
+    """Return True if `value` is a text that files keep: without NUL, and Unicode throughout."""
+    return isinstance(value, str) and not re.search("[\0\ud800-\udfff]", value)
+
+
+def is_label(value: Any) -> bool:
+    """Return True if `value` is a boolean, a finite number or a text that files keep."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) or is_text(value)
 
 
 def as_float(value: Any) -> float:
@@ -214,17 +227,34 @@ def check_below(name: str, value: Any, most: float) -> float:
     return checked
 
 
+def check_even(data: Any) -> None:
+    """Raise InvalidInput if records are a list of rows that differ in length."""
+    import numpy as np
+
+    if isinstance(data, list | tuple):
+        try:
+            np.shape(data)
+        except ValueError:
+            raise InvalidInput(
+                "data has rows of different lengths; give one column, or a DataFrame"
+            ) from None
+
+
 def is_missing(values: Any) -> Any:
-    """Mark missing values, elementwise: None, NaN, NaT or pandas' NA."""
+    """Mark missing values, elementwise: None, NaN, NaT, pandas' NA, or masked."""
     import numpy as np
 
     if hasattr(values, "isna"):  # pandas, without importing it
         return np.asarray(values.isna())
-    array = np.asarray(values)
+    if np.ma.is_masked(values):
+        return np.ma.getmaskarray(values) | is_missing(np.ma.getdata(values))
+    # in an array of one type, a str would turn every NaN into "nan"
+    array = np.asarray(values) if hasattr(values, "dtype") else np.asarray(values, dtype=object)
     if array.dtype.kind == "f":
         return np.isnan(array)
     if array.dtype == object:
-        return np.fromiter((_is_missing_value(v) for v in array.ravel()), dtype=bool)
+        found = np.fromiter((_is_missing_value(v) for v in array.ravel()), dtype=bool)
+        return found.reshape(array.shape)
     return False
 
 
@@ -232,7 +262,7 @@ def check_present(name: str, column: Any) -> None:
     """Raise InvalidInput, which shows no value, if a column has missing or masked ones."""
     import numpy as np
 
-    if np.any(is_missing(column)) or np.ma.is_masked(column):
+    if np.any(is_missing(column)):
         raise InvalidInput(
             f"column {quoted(name)} has missing values; drop or impute them by a public rule"
         )

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_present, is_number
+from bayesdp.checks import check_present, is_label, is_number, is_text
 from bayesdp.errors import InvalidInput, quoted
 
 _LARGEST = sys.float_info.max
@@ -46,7 +46,7 @@ class Axis:
     categories: tuple[Any, ...] | None = None
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.name, str) and self.name):
+        if not (is_text(self.name) and self.name):
             raise InvalidInput(
                 f"name is {quoted(self.name)}; it must be the name of its column, a text"
             )
@@ -176,7 +176,7 @@ def _check_categories(name: str, categories: Any) -> tuple[Any, ...]:
     given = categories.tolist() if hasattr(categories, "tolist") else categories
     if isinstance(given, list | tuple):
         labels = tuple(given)
-        plain = all(isinstance(v, str | bool | int | float) and v == v for v in labels)
+        plain = all(map(is_label, labels))
         if plain and labels and len(set(labels)) == len(labels):
             return labels
     raise InvalidInput(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
-from bayesdp.checks import as_float, check_at_least, check_seed
+from bayesdp.checks import as_float, check_at_least, check_numbers, check_seed
 from bayesdp.display.words import count_of
 from bayesdp.engines.log_sums import log_sum
 from bayesdp.errors import InvalidInput, quoted
@@ -99,7 +99,7 @@ class Mixture:
         InvalidInput
             If a value isn't strictly between 0 and 1.
         """
-        probabilities = np.asarray(q, dtype=np.float64)
+        probabilities = check_numbers("q", q)
         if not np.all((probabilities > 0) & (probabilities < 1)):
             raise InvalidInput(f"q is {quoted(q)}; probabilities lie strictly between 0 and 1")
         values = [self._quantile(float(x)) for x in probabilities.ravel()]
@@ -226,7 +226,7 @@ class BetaMixture(Mixture):
     def cdf(self, p: ArrayLike) -> NDArray[np.float64]: ...
     def cdf(self, p: ArrayLike) -> NDArray[np.float64] | float:
         """Probability of at most p, any shape."""
-        points = np.clip(np.asarray(p, dtype=np.float64), 0.0, 1.0)
+        points = np.clip(check_numbers("p", p), 0.0, 1.0)
         values = [self._average(special.betainc(self.a, self.b, x)) for x in points.ravel()]
         return np.array(values).reshape(points.shape)[()]
 
@@ -242,7 +242,7 @@ class BetaMixture(Mixture):
         InvalidInput
             If a value is outside [0, 1].
         """
-        probabilities = np.asarray(q, dtype=np.float64)
+        probabilities = check_numbers("q", q)
         if not np.all((probabilities >= 0) & (probabilities <= 1)):
             raise InvalidInput(f"q is {quoted(q)}; probabilities lie between 0 and 1")
         values = [self._quantile(float(x)) for x in probabilities.ravel()]
@@ -295,7 +295,7 @@ def check_level(level: float) -> float:
 
 def averaged(weights: NDArray[np.float64], x: ArrayLike, function: Function) -> NDArray[np.float64]:
     """Average a function of points, shape (points, 1), over components by their weights."""
-    points = np.asarray(x, dtype=np.float64)
+    points = check_numbers("x", x)
     flat, averages = points.ravel(), np.empty(points.size)
     step = max(1, _CHUNK // weights.size)
     for start in range(0, flat.size, step):

@@ -23,9 +23,12 @@ _ROUNDING = 1e-8
 def finite(name: str, values: Any, form: str, *dimensions: int) -> Floats:
     """Return `values` as an array of floats, or raise InvalidInput with the allowed form."""
     try:
+        texts = np.asarray(values).dtype.kind in "SU"
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidInput(f"{name} must be {form}") from None
+        texts = True
+    if texts or np.ma.is_masked(values):
+        raise InvalidInput(f"{name} must be {form}, none of them masked")
     if array.ndim not in dimensions or array.size == 0 or not np.all(np.isfinite(array)):
         problem = "is not finite" if array.ndim in dimensions and array.size else "is wrong"
         raise InvalidInput(f"{name} must be {form}; its value of shape {array.shape} {problem}")

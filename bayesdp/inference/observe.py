@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from bayesdp.checks import check_at_least
 from bayesdp.engines.pymc.sampling import import_pymc
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.exact_release import is_exact, log_density_of
@@ -94,6 +95,8 @@ def observe(
     """
     pymc = import_pymc()
     model = _model(pymc)
+    if n is not None:
+        n = check_at_least("n", n, 0)
     releases = all_releases(release)
     laws = laws_of(releases, columns)
     name = _free(model, name)
@@ -129,6 +132,10 @@ def _model(pymc: Any) -> pm.Model:
 
 def _free(model: pm.Model, name: str | None) -> str:
     if name is not None:
+        if not isinstance(name, str) or not name or name in model.named_vars:
+            raise InvalidInput(
+                f"name is {quoted(name)}; it must be a text that no variable of the model has yet"
+            )
         return name
     names = ("release" if k == 1 else f"release_{k}" for k in range(1, len(model.named_vars) + 2))
     return next(each for each in names if each not in model.named_vars)
@@ -138,7 +145,13 @@ def _found(model: pm.Model, statistic: Any) -> Any:
     import pytensor.tensor as pt
 
     if not isinstance(statistic, str):
-        return pt.as_tensor_variable(statistic)
+        try:
+            return pt.as_tensor_variable(statistic)
+        except (NotImplementedError, TypeError, ValueError):
+            raise InvalidInput(
+                f"statistic is {quoted(statistic)}; it must be a variable, its name, an expression "
+                "of variables, or a distribution, as pm.Binomial.dist(n=100, p=p)"
+            ) from None
     if statistic not in model.named_vars:
         raise InvalidInput(
             f"the model has no variable called {quoted(statistic)}; give what the mechanism "

@@ -52,8 +52,8 @@ def log_sum_of(releases: Sequence[Sequence[Part]], law: Any, n: int | None) -> A
         )
     alike = law.ndim == 0
     rows, shape = integers_of(releases, n, alike=alike)
-    if not alike and law.ndim != len(shape):
-        raise wrong_shape(law, shape)
+    if not alike:
+        check_shape(law, shape)
     low, high = (np.broadcast_to(end, shape).ravel() for end in _support(law))
     values, table = widest(rows, list(zip(low, high, strict=True)))
     if alike:
@@ -69,8 +69,7 @@ def log_table_of(parts: Sequence[Part], statistic: Any, n: int | None) -> Any:
     import pytensor.tensor as pt
 
     rows, shape = integers_of([parts], n, alike=False)
-    if statistic.ndim != len(shape):
-        raise wrong_shape(statistic, shape)
+    check_shape(statistic, shape)
     values, table = widest(rows, [(-math.inf, math.inf)] * len(rows))
     x, columns = statistic.flatten(), np.arange(len(rows))
     place = pt.clip(x - values[0], 0, len(values) - 1)
@@ -84,11 +83,14 @@ def shape_of(parts: Sequence[Part], own: tuple[int, ...]) -> tuple[int, ...]:
     return own if parts[0].group is None else (len(parts), *own)
 
 
-def wrong_shape(statistic: Any, shape: tuple[int, ...]) -> InvalidInput:
-    """The error for a statistic that isn't of the shape of what was randomised."""
-    return InvalidInput(
-        f"statistic has {statistic.ndim} dimensions, but what was randomised has shape {shape}"
-    )
+def check_shape(statistic: Any, shape: tuple[int, ...]) -> None:
+    """Raise InvalidInput for a statistic that isn't of the shape of what was randomised."""
+    own = statistic.type.shape  # None where it isn't known yet
+    if len(own) != len(shape) or any(a not in (None, b) for a, b in zip(own, shape, strict=True)):
+        raise InvalidInput(
+            f"statistic has {len(own)} dimensions, of shape {own}, but what was randomised has "
+            f"shape {shape}"
+        )
 
 
 def integers_of(
@@ -172,8 +174,17 @@ def _count(part: Part, n: int | None) -> Integer:
             f"{quoted(mechanism.n)}, and n= must be given where it says None, and agree elsewhere"
         )
     z = np.array(part.outputs)[:, None]
+
+    def reached(ends: Ends, times: float) -> Ends:
+        if size < ends[1] < math.inf:
+            raise InvalidInput(
+                f"statistic may be up to {ends[1]}, but it is a number of records, of which there "
+                f"are {size}; give the distribution that n"
+            )
+        return max(ends[0], 0), min(ends[1], size)
+
     return Integer(
-        lambda ends, times: (max(ends[0], 0), min(ends[1], size)),
+        reached,
         lambda x: np.asarray(view.logp(z, x, size).sum(axis=0)),
     )
 

@@ -17,7 +17,7 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.exact_release import is_exact, sampled
 from bayesdp.inference.gaussian.nuts import observed
 from bayesdp.inference.gaussian.release import size_of
-from bayesdp.inference.observed_integers import shape_of, wrong_shape
+from bayesdp.inference.observed_integers import check_shape, shape_of
 from bayesdp.inference.unobserved import unlike
 from bayesdp.mechanisms.noise.reach import range_of
 from bayesdp.release import Part
@@ -41,8 +41,7 @@ def log_law_of(parts: Sequence[Part], statistic: Any, n: int | None, tag: str) -
         raise sampled()
     grouped = parts[0].group is not None
     shape = shape_of(parts, _own_shape(parts[0].mechanism))
-    if statistic.ndim != len(shape):
-        raise wrong_shape(statistic, shape)
+    check_shape(statistic, shape)
     law: Any = 0.0
     for g, part in enumerate(parts):
         s, name = (statistic[g], f"{tag}_{g}") if grouped else (statistic, tag)

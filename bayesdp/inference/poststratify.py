@@ -139,6 +139,8 @@ def poststratify(posterior: az.InferenceData, totals: Any, *, by: str | None = N
             "rate of each group or area; fit a release with groups (by=) by one of "
             f"{', '.join(name for name, model in sorted(MODELS.items()) if model.means)}"
         )
+    if by in names:
+        raise InvalidInput(f"by is {quoted(by)}, a variable of the posterior; rename the column")
     weights, parts = _weights(posterior.posterior, strata, totals, by)
     return _averaged(posterior, [str(name) for name in names], strata, weights, parts)
 

@@ -370,6 +370,16 @@ class Declared(Protocol):
         """Make the mechanism for statistics of the example's shape."""
 
 
+def check_mechanism(given: Any) -> Mechanism:
+    """Return a mechanism, or raise InvalidInput."""
+    if not isinstance(given, Mechanism):
+        raise InvalidInput(
+            f"mechanism is {quoted(given)}; it must be one of bdp.mechanisms with its parameters, "
+            "as bdp.mechanisms.DiscreteLaplaceMechanism(scale=2.0)"
+        )
+    return given
+
+
 def joint_guarantee(mechanisms: Sequence[Mechanism], copies: int, delta: float = 0.0) -> Guarantee:
     """Return the joint guarantee of releases from disjoint groups at `delta`, `copies` each.
 

@@ -25,7 +25,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from bayesdp.checks import check_at_least, check_delta
-from bayesdp.errors import InvalidInput, kind_of
+from bayesdp.errors import InvalidInput, kind_of, quoted
 from bayesdp.privacy import composition, conversions
 from bayesdp.privacy.distributional.guarantee import (
     DistributionalGuarantee,
@@ -105,6 +105,8 @@ def compose(parts: Sequence[Any], *, delta: float = 0.0) -> Guarantee:
     4.77
     """
     delta = check_delta(delta)
+    if not isinstance(parts, Iterable):
+        raise InvalidInput(f"parts is {quoted(parts)}; give a list of guarantees or mechanisms")
     pairs = [_pair(part) for part in parts]
     if not pairs:
         raise InvalidInput("parts is empty; give at least one guarantee or mechanism")

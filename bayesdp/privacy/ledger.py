@@ -53,6 +53,11 @@ class Ledger:
     """
 
     def __init__(self, store: Store) -> None:
+        if isinstance(store, str | Path):
+            raise InvalidInput(
+                f"store is {quoted(store)}; open a ledger by its URL: "
+                "bdp.Ledger.open('sqlite:///budget.db')"
+            )
         self._store = store
 
     @classmethod

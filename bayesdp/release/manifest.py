@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from bayesdp.checks import is_label, is_text
 from bayesdp.core.fields import is_later, written
 from bayesdp.errors import InvalidInput, InvalidRelease, quoted
 from bayesdp.mechanisms.base import Mechanism
@@ -27,12 +28,20 @@ Origin = Literal["bayesdp", "elsewhere"]
 def check_label(raw: Any) -> Label:
     """Return a group's label as a plain Python value, or raise InvalidInput."""
     value: Any = raw.item() if hasattr(raw, "item") else raw  # numpy's scalars
-    if not isinstance(value, bool | str | int | float) or value != value:
+    if not is_label(value):
         raise InvalidInput(
-            f"group label is of type {type(raw).__name__}; labels are texts, numbers or booleans "
-            "(convert the column with .astype(str))"
+            f"group label is of type {type(raw).__name__}, or infinite, or has characters that no "
+            "file keeps; labels are texts, numbers or booleans (convert the column with "
+            ".astype(str))"
         )
-    return value
+    return value  # type: ignore[no-any-return]
+
+
+def check_names(variable: Any, by: Any) -> None:
+    """Raise InvalidInput unless the names of the variable and of the groups are texts."""
+    for argument, name in (("variable", variable), ("by", by)):
+        if not (is_text(name) or (argument == "by" and name is None)):
+            raise InvalidInput(f"{argument} is {quoted(name)}; it must be a column's name, a text")
 
 
 class _Strict(BaseModel):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, check_one_of, check_path
+from bayesdp.checks import LARGEST, check_at_least_one, check_one_of, check_path
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.cells import Axis, shape_of
 from bayesdp.mechanisms.counts.marginals import sums_over
@@ -89,11 +89,13 @@ def check_frame(name: str, frame: Any) -> pd.DataFrame:
             f"{quoted(name)} has the columns {columns}; it must have one or more of categories, "
             f"each once, and {quoted(COUNT)}"
         )
-    if frame[COUNT].dtype.kind not in "iu" or not len(frame):
+    counts = frame[COUNT]
+    whole = counts.dtype.kind in "iu" and len(frame) and not counts.isna().any()
+    if not whole or counts.max() > LARGEST:
         raise InvalidInput(
             f"{quoted(COUNT)} of {quoted(name)} has {len(frame)} rows of type "
-            f"{frame[COUNT].dtype}; noisy counts are integers, as they were drawn: neither "
-            "missing, nor rounded, scaled or made consistent afterwards"
+            f"{counts.dtype}; noisy counts are integers, as they were drawn: neither "
+            "missing, nor beyond int64, rounded, scaled or made consistent afterwards"
         )
     return frame
 

@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,12 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 from bayesdp.checks import check_delta, check_path
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.base import AnyGuarantee, Declared, Mechanism, joint_guarantee
+from bayesdp.mechanisms.base import (
+    AnyGuarantee,
+    Declared,
+    Mechanism,
+    check_mechanism,
+    joint_guarantee,
+)
 from bayesdp.mechanisms.randomness import is_reproducible
 from bayesdp.privacy.accounting import STRENGTHS
 from bayesdp.privacy.composition import one_of
 from bayesdp.privacy.guarantee import Guarantee, Strength, shown_up
-from bayesdp.release.manifest import Label, MechanismEntry, Origin, check_label
+from bayesdp.release.manifest import Label, MechanismEntry, Origin, check_label, check_names
 from bayesdp.release.parts import Part
 
 if TYPE_CHECKING:
@@ -73,6 +79,7 @@ class Release:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", check_delta(self.delta))
+        check_names(self.variable, self.by)
         if not self.parts:
             raise InvalidInput("parts is empty; a release has at least one mechanism and output")
         if not self.parts[0].outputs:
@@ -133,12 +140,19 @@ class Release:
         origin: Origin = "elsewhere",
     ) -> Release:
         """Make a release of disjoint groups from each label's mechanism and outputs."""
+        if not isinstance(parts, Mapping) or not all(
+            isinstance(each, Sequence) and len(each) == 2 for each in parts.values()
+        ):
+            raise InvalidInput(
+                f"parts is {quoted(parts)}; it must map each group's label to two things, its "
+                "mechanism and its outputs: {'north': (mechanism, [38])}"
+            )
         return cls(
             tuple(
                 Part(
                     None if by is None else check_label(label),
-                    mechanism,
-                    tuple(mechanism.check_output(z) for z in outputs),
+                    check_mechanism(mechanism),
+                    tuple(mechanism.check_output(z) for z in _listed(outputs)),
                 )
                 for label, (mechanism, outputs) in parts.items()
             ),
@@ -555,3 +569,12 @@ class Release:
         from bayesdp.release.folder import read
 
         return read(cls, check_path("folder", folder), key)
+
+
+def _listed(outputs: Any) -> Any:
+    """Return outputs if there may be several, else raise InvalidInput."""
+    if not isinstance(outputs, Iterable):
+        raise InvalidInput(
+            f"outputs is {quoted(outputs)}; give a list of one output per copy, for example [38]"
+        )
+    return outputs

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import is_missing, is_number
+from bayesdp.checks import check_even, is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.counts.poisson_gamma import PoissonGammaMechanism
@@ -47,6 +47,9 @@ def counts_of_areas(
     """
     if isinstance(data, Scan):
         return _scanned(groups, data, by)
+    check_even(data)
+    if np.ma.is_masked(data):
+        raise InvalidInput("data has masked values; drop or impute them by a public rule")
     if None in groups:
         if by is not None:
             raise InvalidInput(
@@ -92,8 +95,6 @@ def _split(groups: Mapping[Label, Expected], data: Any, by: Any) -> dict[Label, 
     areas, labels = np.asarray(data, dtype=object), labels_of(by)
     if areas.ndim != 1 or labels.shape != areas.shape:
         raise InvalidInput("by must be one column, as long as data, the events' areas")
-    if np.any(is_missing(by)):
-        raise InvalidInput("by has missing values; give every event a group")
     if not {check_label(raw) for raw in labels.tolist()} <= set(groups):
         raise InvalidInput(f"by has other groups than expected, which has {list(groups)}")
     return {label: _counts(areas[labels == label].tolist(), *groups[label]) for label in groups}

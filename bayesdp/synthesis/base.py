@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, plain
+from bayesdp.checks import check_at_least_one, check_even, plain
 from bayesdp.core.fields import check_declared
 from bayesdp.display.words import declaration, public_fields
 from bayesdp.errors import InvalidInput, kind_of, quoted
@@ -240,6 +240,7 @@ class RecordSynthesizer(Synthesizer):
             Name of a column that has none.
         """
         public, groups = self._field("public_n", True), self._field("groups", None)
+        check_even(data)
         self.check_by(data, by)
 
         def tally(records: Any, by: Any) -> dict[Label, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, keep
+from bayesdp.checks import check_at_least_one, check_even, keep
 from bayesdp.core.fields import declared, of_table
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.censored.beta import CensoredBetaMechanism
@@ -223,6 +223,7 @@ class CensoredBetaSynthesizer(CensoredSynthesizer, RecordSynthesizer):
 
     def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Any]:
         """Check all records, in memory or sorted on disk, or each group's, in memory."""
+        check_even(data)
         self.check_by(data, by)
         if isinstance(data, Scan) and data.by is not None:
             import pandas as pd

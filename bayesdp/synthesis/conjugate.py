@@ -113,7 +113,7 @@ class ConjugateSynthesizer(RecordSynthesizer):
         columns = getattr(records, "columns", None)
         if columns is not None and self.family != "multivariate_gaussian" and len(columns) == 1:
             records = records[columns[0]]
-        if not hasattr(records, "__len__"):
+        if not hasattr(records, "__len__") or getattr(records, "shape", None) == ():
             raise InvalidInput("data is one thing; it must be records, a row for each")
         if not len(records):
             return np.empty(0)

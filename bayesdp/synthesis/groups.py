@@ -50,8 +50,6 @@ def rows_by_group(by: Any, n: int, data: Any = None) -> dict[Label, NDArray[np.i
     labels = labels_of(by)
     if labels.shape != (n,):
         raise InvalidInput("by must be one column, as long as data")
-    if np.any(is_missing(by)):
-        raise InvalidInput("by has missing values; give every record a group")
     present = set(labels.tolist())
     if hasattr(by, "cat"):
         order = [category for category in by.cat.categories if category in present]
@@ -61,7 +59,15 @@ def rows_by_group(by: Any, n: int, data: Any = None) -> dict[Label, NDArray[np.i
 
 
 def labels_of(by: Any) -> NDArray[Any]:
-    """Return labels as they are: in an array of one type, one str would turn every 1 into "1"."""
+    """Return labels as they are: in an array of one type, one str would turn every 1 into "1".
+
+    Raises
+    ------
+    InvalidInput
+        If some are missing.
+    """
+    if np.any(is_missing(by)):
+        raise InvalidInput("by has missing values; give every record a group")
     return np.asarray(by) if hasattr(by, "dtype") else np.asarray(by, dtype=object)
 
 

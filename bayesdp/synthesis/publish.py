@@ -7,12 +7,12 @@ from typing import Any
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.base import Mechanism, joint_guarantee
+from bayesdp.mechanisms.base import Mechanism, check_mechanism, joint_guarantee
 from bayesdp.mechanisms.randomness import is_reproducible
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.private_folder import sweep
 from bayesdp.release import Release
-from bayesdp.release.manifest import MechanismEntry
+from bayesdp.release.manifest import MechanismEntry, check_label, check_names
 
 
 def publish(
@@ -83,7 +83,7 @@ def publish_groups(
     copies = check_at_least_one("copies", copies)
     sweep()
     checked = {
-        label: (mechanism, mechanism.check_statistic(statistic))
+        label: (mechanism, check_mechanism(mechanism).check_statistic(statistic))
         for label, (mechanism, statistic) in parts.items()
     }
 
@@ -114,6 +114,9 @@ def pay_then_draw(
     `draw` returns the mechanisms with their outputs: those that were paid for, or with the same
     promise, as where the marginals of a later round are chosen from what an earlier one drew.
     """
+    check_names(variable, by)
+    for label in mechanisms if by is not None else ():
+        check_label(label)
     if ledger is not None:
         spend_first(ledger, list(mechanisms.values()), copies, delta)
     return Release.of_groups(draw(), by=by, variable=variable, delta=delta, origin="bayesdp")

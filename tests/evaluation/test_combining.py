@@ -165,6 +165,8 @@ class TestCombineAll:
         (([[0.1, 0.2]], [[1, 1]]), "needs at least 2"),
         (([[[0.1, 0.2]]], [[[1, 1]]]), "estimates must be"),
         ((["a", "b"], [1, 1]), "estimates must be"),
+        ((["0.1", "0.2"], [1, 1]), "estimates must be"),
+        ((np.ma.array([0.1, 9.0], mask=[0, 1]), [1, 1]), "none of them masked"),
         (([[0.1, 0.2], [0.3]], [1, 1]), "estimates must be"),
         ((0.3, 0.1), "estimates must be"),
     ],

@@ -218,6 +218,13 @@ def test_too_many_records_for_copies_are_refused_by_their_number():
         bdp.BinomialModel().posterior(release)
 
 
+@pytest.mark.parametrize("name", ["quantile", "cdf", "pdf"])
+def test_what_is_no_number_is_refused(charest_release, name):
+    posterior = bdp.BinomialModel().posterior(charest_release)
+    with pytest.raises(bdp.errors.InvalidInput, match="it must hold only numbers"):
+        getattr(posterior, name)("half")
+
+
 @pytest.mark.parametrize("bad", [-0.1, 1.1, math.nan])
 def test_quantile_refuses_what_is_no_probability(charest_release, bad):
     with pytest.raises(bdp.errors.InvalidInput, match="q is"):

@@ -405,6 +405,20 @@ class TestBadInput:
         with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match="1 dimensions"):
             bdp.observe(self.noisy, pm.Poisson.dist([1.0, 2.0]))
 
+    def test_groups_of_another_number(self, grouped_release: bdp.Release):
+        groups = len(grouped_release.groups) + 1
+        with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match="what was randomised has"):
+            bdp.observe(grouped_release, pm.Binomial.dist(9, 0.5, shape=groups))
+
+    def test_what_is_no_variable(self):
+        with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match="statistic is None; it must"):
+            bdp.observe(self.noisy, None)
+
+    @pytest.mark.parametrize("name", ["s", 5, ""])
+    def test_a_name_that_is_taken_or_none(self, name):
+        with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match=r"name is .* must be a text"):
+            bdp.observe(self.noisy, pm.Normal("s"), name=name)
+
     def test_a_joint_distribution(self):
         release = bdp.Release.of(
             bdp.mechanisms.DiscreteLaplaceMechanism(1.0, 2.0, dimension=2), outputs=[(3, 4)]
@@ -448,6 +462,17 @@ class TestBadInput:
         public = bdp.Release.of(*COUNTED["beta-binomial"])
         with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match="n is 31"):
             bdp.observe(public, pm.Binomial.dist(30, 0.4), n=31)
+        for wrong in (-1, math.nan, "30", True):
+            with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match="whole number"):
+                bdp.observe(release, pm.Binomial.dist(30, 0.4), n=wrong)
+
+    @pytest.mark.parametrize("most", [31, 1000])
+    def test_more_ones_than_there_are_records(self, most):
+        for n, mechanism in ((None, 30), (30, None)):
+            made = bdp.mechanisms.BetaBinomialMechanism(n=mechanism, size=20, prior=(4.0, 4.0))
+            release = bdp.Release.of(made, outputs=[7])
+            with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match=f"up to {most}, but"):
+                bdp.observe(release, pm.Binomial.dist(most, 0.4), n=n)
 
     def test_noise_that_reaches_too_far(self):
         release = bdp.Release.of(bdp.mechanisms.DiscreteLaplaceMechanism(1e6, 1.0), outputs=[3])

@@ -124,6 +124,7 @@ def test_pooled_groups_are_weighed_after_they_are_pooled():
         (FRAME, "country", "it must be one of the columns of totals: group, region"),
         (FRAME, "total", "it must be one of the columns of totals: group, region"),
         (FRAME, ["region"], "by is a list; it must be one"),
+        (FRAME.rename(columns={"region": "p"}), "p", "by is 'p', a variable of the posterior"),
         (FRAME.rename(columns={"region": "draw"}), "draw", "one of the columns of totals: group"),
         (FRAME.assign(region=["n", None, "s", "s"]), "region", "a row without region"),
         (FRAME.assign(total=[0, 1, 1, 1]), "region", "adds up to 0 where region is 'north'"),

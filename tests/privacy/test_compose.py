@@ -261,6 +261,8 @@ def test_relations_strengths_and_assumptions():
     ("parts", "delta", "message"),
     [
         ([], 0.0, "parts is empty"),
+        (None, 0.0, "parts is None; give a list"),
+        (promise(1.0), 0.0, "parts is a Guarantee; give a list"),
         ([1.0], 0.0, "part is a float"),
         ([(promise(1.0), 0)], 0.0, "count is 0"),
         ([(promise(1.0), 1.5)], 0.0, "count is 1"),

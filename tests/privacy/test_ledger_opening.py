@@ -50,6 +50,11 @@ def test_unknown_and_second_datasets(survey, url):
     assert survey.remaining().epsilon == 1.0
 
 
+def test_a_url_is_opened(url):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"store is .*bdp\.Ledger\.open"):
+        bdp.Ledger(url)
+
+
 SPELLINGS = ["Z\u00fcrich 2026", "Zu\u0308rich 2026", "  Z\u00fcrich 2026 ", "Zu\u0308rich 2026\t"]
 
 

@@ -99,6 +99,21 @@ def test_frames_are_the_records_the_counts_stand_for(grouped_release: bdp.Releas
             assert ones.loc[part.group].tolist() == [part.outputs[k], part.mechanism.size]
 
 
+def test_groups_named_as_what_was_released_are_no_column_of_it():
+    made = bdp.mechanisms.DiscreteLaplaceMechanism(1.0)
+    release = bdp.Release.of_groups({1: (made, [3]), 2: (made, [5])}, by="value")
+    with pytest.raises(bdp.errors.InvalidInput, match="by is 'value', which is a column"):
+        release.to_frames()
+    (frame,) = dataclasses.replace(release, by="group").to_frames()
+    assert frame.to_dict("list") == {"group": [1, 2], "value": [3, 5]}
+
+
+def test_labels_of_several_types_stay_what_they_are():
+    made = bdp.mechanisms.DiscreteLaplaceMechanism(1.0)
+    release = bdp.Release.of_groups({1: (made, [3]), "1": (made, [5])})
+    assert release.to_frames()[0]["group"].tolist() == [1, "1"]
+
+
 def test_one_group_of_many(grouped_release: bdp.Release):
     alone = grouped_release["b"]
     assert alone.outputs == grouped_release.parts[1].outputs
@@ -114,6 +129,34 @@ def test_outputs_that_cannot_be_are_refused(outputs: list):
     mechanism = bdp.mechanisms.BetaBinomialMechanism(n=100, size=100, prior=(15.65, 15.65))
     with pytest.raises(bdp.errors.InvalidInput, match="output"):
         bdp.Release.of(mechanism, outputs)
+
+
+MADE = bdp.mechanisms.DiscreteLaplaceMechanism(1.0)
+
+
+@pytest.mark.parametrize("outputs", [38, None, 3.5])
+def test_outputs_that_are_no_list_are_refused(outputs):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"outputs is .* give a list"):
+        bdp.Release.of(MADE, outputs)
+
+
+@pytest.mark.parametrize("mechanism", [None, "laplace", type(MADE)])
+def test_what_is_no_mechanism_is_refused(mechanism):
+    for use in (
+        lambda: bdp.Release.of(mechanism, [38]),
+        lambda: bdp.Release.of_groups({"a": (mechanism, [38])}),
+        lambda: bdp.publish(mechanism, 38),
+    ):
+        with pytest.raises(
+            bdp.errors.InvalidInput, match=r"mechanism is .* one of bdp\.mechanisms"
+        ):
+            use()
+
+
+@pytest.mark.parametrize("parts", [[(MADE, [38])], {"a": MADE}, {"a": (MADE,)}, None])
+def test_groups_are_a_mapping_of_mechanisms_and_outputs(parts):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"parts is .* must map each group's label"):
+        bdp.Release.of_groups(parts)
 
 
 def test_groups_must_fit_together():

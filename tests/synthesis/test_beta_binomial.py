@@ -190,6 +190,8 @@ def test_the_guarantee_is_known_before_any_data():
         ([0, -1], "other than 0 and 1"),
         ([0.5, 1], "other than 0 and 1"),
         (["0", "1"], "other than 0 and 1"),
+        (pd.Series(["0", "1"], dtype=object), "other than 0 and 1"),
+        (np.array([b"0", 1], dtype=object), "other than 0 and 1"),
         ([0, 1, math.nan], "missing"),
         ([0, None], "missing"),
         (pd.Series([1, pd.NA], dtype="Int64"), "missing"),

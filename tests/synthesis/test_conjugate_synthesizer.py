@@ -107,7 +107,13 @@ def test_wrong_declarations_are_refused(wrong, message):
 
 @pytest.mark.parametrize(
     ("data", "message"),
-    [([], "data is empty"), (3.0, "a row for each"), ([[1.0, 2.0]], "dimensions"), ([9.0], "R")],
+    [
+        ([], "data is empty"),
+        (3.0, "a row for each"),
+        (np.array(3.0), "a row for each"),
+        ([[1.0, 2.0]], "dimensions"),
+        ([9.0], "R"),
+    ],
 )
 def test_wrong_records_are_refused(data, message):
     with pytest.raises(bdp.errors.InvalidInput, match=message):

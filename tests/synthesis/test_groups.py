@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -21,6 +22,12 @@ MADE = {
     "events": (
         bdp.synthesizers.PoissonGammaSynthesizer(4.0, {g: {"A": 9.0, "B": 9.0} for g in "ab"}),
         pd.Series(list("AABB") * 20),
+    ),
+    "households": (
+        bdp.synthesizers.WeightedCountsSynthesizer(
+            {"x": [0, 1]}, 2.0, unit={"person": "home", "most": 2}, groups=["a", "b"]
+        ),
+        pd.DataFrame({"x": [1, 0, 1, 1] * 20, "weight": 1.0, "home": range(80)}),
     ),
 }
 
@@ -46,3 +53,32 @@ def test_labels_that_are_nearly_each_records_own_are_published_on_request_alone(
     listed = dataclasses.replace(made, groups=ids.tolist())
     assert listed.release(data, by=ids).groups == tuple(range(80))
     assert len(made.release(data, by=ids // 2).groups) == 40
+
+
+@pytest.mark.parametrize(
+    "by",
+    [
+        np.ma.array(GROUPS.tolist(), mask=[True] + [False] * 79),
+        [float("nan"), *GROUPS[1:]],
+        [None, *GROUPS[1:]],
+        pd.Series([pd.NA, *GROUPS[1:]], dtype="string"),
+    ],
+    ids=["masked", "nan beside texts", "None", "NA"],
+)
+@pytest.mark.parametrize("kind", MADE)
+def test_records_without_a_group_are_refused(kind, by):
+    made, data = MADE[kind]
+    with pytest.raises(bdp.errors.InvalidInput, match="by has missing values"):
+        made.release(data, by=by)
+
+
+@pytest.mark.parametrize("kind", ["count", "modips", "events"])
+def test_rows_of_different_lengths_are_refused(kind):
+    with pytest.raises(bdp.errors.InvalidInput, match="rows of different lengths"):
+        MADE[kind][0].release([[1], [1, 0]], by=["a", "b"])
+
+
+def test_masked_events_are_refused():
+    made, data = MADE["events"]
+    with pytest.raises(bdp.errors.InvalidInput, match="masked"):
+        made.release(np.ma.array(data.tolist(), mask=[True] + [False] * 79), by=GROUPS)

@@ -1,5 +1,6 @@
 """Check, pay, draw: in this order, for any mechanism."""
 
+import numpy as np
 import pytest
 
 import bayesdp as bdp
@@ -45,4 +46,32 @@ def test_nothing_is_drawn_that_cant_be_paid(survey, monkeypatch):
 def test_a_promise_of_nothing_is_refused_by_the_ledger(survey):
     with bdp.reproducible(1), pytest.raises(bdp.errors.InvalidInput, match="reproducible"):
         bdp.publish(MECHANISM, bdp.Count(3, 10), ledger=survey)
+    assert survey.history() == []
+
+
+@pytest.mark.parametrize("name", [5, ["ill"], b"ill", "\ud800", "a\0"])
+def test_a_name_that_no_manifest_has_costs_nothing(survey, name):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"variable is .* a column's name, a text"):
+        bdp.publish(MECHANISM, bdp.Count(3, 10), variable=name, ledger=survey)
+    assert survey.history() == []
+
+
+@pytest.mark.parametrize("label", [float("inf"), "\ud800", "a\0", ("a", 1)])
+def test_a_label_that_no_manifest_has_costs_nothing(survey, label):
+    by = np.empty(2, dtype=object)
+    by[:] = ["a", label]
+    with pytest.raises(bdp.errors.InvalidInput, match="group label is of type"):
+        bdp.BetaBinomialSynthesizer(epsilon=0.5).release([0, 1], by=by, ledger=survey)
+    with pytest.raises(bdp.errors.InvalidInput, match="categories of column"):
+        bdp.synthesizers.DirichletMultinomialSynthesizer(0.5, categories={"x": ["a", label]})
+    assert survey.history() == []
+
+
+def test_a_masked_statistic_costs_nothing(survey):
+    noise = bdp.mechanisms.DiscreteLaplaceMechanism(2.0, dimension=2, neighbours="replace_one", n=5)
+    for statistic in (np.ma.array([1, 2], mask=[True, False]), np.ma.array([1, 2], mask=True)):
+        with pytest.raises(bdp.errors.InvalidInput, match="none of them masked"):
+            bdp.publish(noise, statistic, ledger=survey)
+    with pytest.raises(bdp.errors.InvalidInput, match="none of it masked"):
+        bdp.Count(np.ma.array([1, 2], mask=[True, False]), [3, 4])
     assert survey.history() == []

@@ -38,6 +38,7 @@ from bayesdp.inference.gaussian.pooled_release import (
 from bayesdp.inference.gaussian.predictive import moments
 from bayesdp.inference.gaussian.release import (
     checked_prior,
+    checked_sd,
     is_of_normal,
     naive_mean,
     noises_of_normal,
@@ -129,7 +130,7 @@ class HierarchicalGaussianModel(Model):
                 "square"
             )
         if self.sd is not None:
-            object.__setattr__(self, "sd", check_positive("sd", self.sd, "records' unit"))
+            object.__setattr__(self, "sd", checked_sd(self.sd))
         if self.variance is not None:
             object.__setattr__(self, "variance", _checked_variance(self.variance))
         if self.statistic not in ("mean", "sum"):

@@ -42,6 +42,7 @@ from bayesdp.inference.gaussian.pair import PairPosterior, known_pair, posterior
 from bayesdp.inference.gaussian.predictive import moments
 from bayesdp.inference.gaussian.release import (
     checked_prior,
+    checked_sd,
     is_of_normal,
     naive_mean,
     naive_pair,
@@ -60,7 +61,6 @@ from bayesdp.inference.several import (
     parts_of,
     releases_of,
 )
-from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class GaussianModel(Model):
 
     def __post_init__(self) -> None:
         if self.sd is not None:
-            object.__setattr__(self, "sd", check_positive("sd", self.sd, "records' unit"))
+            object.__setattr__(self, "sd", checked_sd(self.sd))
         elif self.prior is None:
             raise InvalidInput(
                 "prior is None, but with sd unknown too no noisy variance has a posterior under a "

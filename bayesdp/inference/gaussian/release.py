@@ -33,11 +33,13 @@ from bayesdp.inference.gaussian.pair_copies import pair_through_copies
 from bayesdp.inference.gaussian.pair_noise import pair_through_noise
 from bayesdp.inference.readers import instead
 from bayesdp.inference.several import Releases, releases_of
+from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.release import Part, Release
 from bayesdp.warned import warn_about
 
 Floats = NDArray[np.float64]
 
+_SMALLEST = 1e-100
 _WARN_OUTSIDE = 0.01
 
 TAKES = (
@@ -308,9 +310,17 @@ def checked_prior(prior: Any, names: tuple[str, ...]) -> tuple[float, ...]:
     """Return the prior as floats, or raise InvalidInput that names its numbers."""
     good = isinstance(prior, Sequence) and len(prior) == len(names)
     good = good and all(is_number(v) and math.isfinite(v) for v in prior)
-    if not good or min(prior[1:]) <= 0:
+    if not good or min(prior[1:]) < _SMALLEST:
         raise InvalidInput(
             f"prior is {quoted(prior)}; it must be ({', '.join(names)}), all finite and all but m0 "
-            "positive"
+            f"positive, at least {_SMALLEST}"
         )
     return tuple(map(float, prior))
+
+
+def checked_sd(sd: Any) -> float:
+    """Return the records' known standard deviation, or raise InvalidInput."""
+    checked = check_positive("sd", sd, "records' unit")
+    if not _SMALLEST <= checked <= 1 / _SMALLEST:
+        raise InvalidInput(f"sd is {quoted(sd)}; it must be from {_SMALLEST} to {1 / _SMALLEST}")
+    return checked

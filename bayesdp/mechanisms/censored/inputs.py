@@ -25,7 +25,7 @@ def check_records(data: Any) -> NDArray[np.float64]:
     if np.ma.is_masked(data):
         raise InvalidInput("data has masked records; drop or impute them by a public rule")
     if values.ndim != 1 or values.dtype.kind not in "fiub":
-        raise InvalidInput("data must be one column of numbers between 0 and 1")
+        raise InvalidInput("data must be one column of numbers, of a numeric type")
     check_number(values.size)
     values = values.astype(np.float64)
     if not np.all((values > 0) & (values < 1)):

@@ -51,10 +51,10 @@ class Count:
         plain(self)
         for name in ("successes", "n"):
             value = np.asarray(getattr(self, name))
-            if value.dtype.kind not in "iu":
+            if value.dtype.kind not in "iu" or np.ma.is_masked(getattr(self, name)):
                 raise InvalidInput(
                     f"Count.{name} has type {value.dtype}; it must be an integer (or an integer "
-                    "array): the number of records, not a proportion or a text"
+                    "array, none of it masked): the number of records, not a proportion or a text"
                 )
         if np.any(np.asarray(self.successes) < 0) or np.any(self.successes > np.asarray(self.n)):
             raise InvalidInput(
@@ -130,14 +130,12 @@ def column_of(data: Any, holds: str) -> NDArray[Any]:
     InvalidInput
         If any record is missing, there are none, or they aren't one column.
     """
-    values = np.ma.getdata(data) if np.ma.isMaskedArray(data) else data
-    missing = bool(np.ma.is_masked(data)) or bool(np.any(is_missing(values)))
-    if missing:
+    if np.any(is_missing(data)):
         raise InvalidInput(
             "data has missing values; drop or impute them first (a dropped record is no "
             "longer protected by a public n: decide before counting)"
         )
-    array = np.asarray(values)
+    array = np.asarray(data)
     if array.ndim != 1:
         raise InvalidInput(f"data has {array.ndim} dimensions; it must be one column of {holds}")
     if array.size == 0:
@@ -151,6 +149,8 @@ def column_of(data: Any, holds: str) -> NDArray[Any]:
 
 
 def _as_float(value: Any) -> float:
+    if isinstance(value, str | bytes):  # as where a whole column has their type
+        return math.nan
     try:
         return float(value)
     except OverflowError:  # an integer of any length, beyond all bounds

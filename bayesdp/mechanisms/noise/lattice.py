@@ -101,8 +101,10 @@ def to_steps(
         If the statistic isn't such an array.
     """
     x = np.asarray(statistic)
-    if x.dtype.kind not in "iuf":
-        raise InvalidInput("the statistic must be made of numbers (integers or floats)")
+    if x.dtype.kind not in "iuf" or np.ma.is_masked(statistic):
+        raise InvalidInput(
+            "the statistic must be made of numbers (integers or floats), none of them masked"
+        )
     if dimension is not None and (x.ndim == 0 or x.shape[-1] != dimension):
         raise InvalidInput(
             f"the statistic has shape {x.shape}; its last axis must have length dimension = "

@@ -266,6 +266,9 @@ def test_records_beyond_the_bounds_are_warned_of(method):
     ("parameters", "message"),
     [
         ({"sd": 0.0}, "sd is 0"),
+        ({"sd": 1e-300}, "sd is 1e-300; it must be from 1e-100"),
+        ({"sd": 1e300}, r"sd is 1e\+300; it must be from 1e-100"),
+        ({"sd": 1.0, "prior": (0.0, 1e-300)}, "at least 1e-100"),
         ({"sd": np.nan}, "sd is nan"),
         ({"sd": 1.0, "prior": (0.0, 0.0)}, "prior is"),
         ({"sd": 1.0, "prior": (0.0,)}, "prior is"),
