@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import inspect
 import re
@@ -129,8 +130,11 @@ def first_line(cls: Any) -> str:
 
 
 def parsed(text: str) -> Any:
-    """A value from text: a number, whatever TOML writes, a list such as 0,500000, or the text."""
-    for read in (int, float, _toml):
+    """A value from text: a number, whatever TOML writes, a list such as 0,500000, or the text.
+
+    A mapping may also be written as in Python or JSON, as messages show one.
+    """
+    for read in (int, float, _toml, _mapping):
         try:
             return read(text)
         except ValueError:
@@ -204,6 +208,16 @@ def once(declared: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
 
 def _toml(text: str) -> Any:
     return tomllib.loads(f"it = {text}")["it"]
+
+
+def _mapping(text: str) -> dict[Any, Any]:
+    try:
+        made = ast.literal_eval(text) if text.startswith("{") else None
+    except (SyntaxError, RecursionError, MemoryError):
+        made = None
+    if not isinstance(made, dict):
+        raise ValueError("not a mapping")
+    return made
 
 
 def _shown(field: Any) -> str:

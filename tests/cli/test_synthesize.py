@@ -11,6 +11,7 @@ import pytest
 
 import bayesdp as bdp
 from bayesdp.cli import fields, synthesize
+from bayesdp.cli.fields import parsed
 from bayesdp.evaluation.declarations import SYNTHESIZERS, settings_of
 
 S = bdp.synthesizers
@@ -503,3 +504,13 @@ def test_an_interrupt_is_no_success(bayesdp, monkeypatch):
 
     monkeypatch.setattr(S.DiscreteLaplaceSynthesizer, "release", interrupted)
     assert bayesdp("synthesize people.csv --column smokes --epsilon 1 --out r")[0] == 130
+
+
+@pytest.mark.parametrize("text", ["{'a': [1, 2]}", '{"a": [1, 2]}', "{a = [1, 2]}"])
+def test_a_mapping_is_written_as_in_python_json_or_toml(text):
+    assert parsed(text) == {"a": [1, 2]}
+
+
+@pytest.mark.parametrize("text", ["{'a'}", "{a", "{a: 1}", "None", "('a')", "{" * 500])
+def test_what_is_no_mapping_stays_a_text(text):
+    assert parsed(text) == text
