@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import csv
 import datetime as dt
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 LONGEST = 1 << 20
 """Largest number of bytes that a first line is looked for in."""
@@ -63,3 +64,19 @@ def is_name(text: str) -> bool:
             parse(text)
             return False
     return bool(text.strip()) and not set(text) & set(";\t\n")
+
+
+def are_names(there: Iterable[object]) -> bool:
+    """Return True if a first line may be of names; one with a number or a date is a record."""
+    return all(isinstance(each, str) and is_name(each) for each in there)
+
+
+def shown_names(there: Sequence[object]) -> str:
+    """Words for a table's columns: their names, unless these may be its first record."""
+    if are_names(there):
+        return ", ".join(map(quoted, there)) or "none"
+    return (
+        f"{len(there)}, whose names aren't all texts, or are numbers or dates, so that they may be "
+        "the first record, and aren't shown; name the columns of a file that doesn't, as by names= "
+        "of pandas.read_csv"
+    )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bayesdp.checks import check_path
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.headers import LONGEST, head_of, is_name, not_utf_8, separator_of
+from bayesdp.headers import LONGEST, are_names, head_of, not_utf_8, separator_of
 from bayesdp.optional import needed
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def _csv_names(file: Path) -> list[str]:
         names = next(csv.reader(lines, strict=True, delimiter=separator), [])
     except csv.Error:
         names = []
-    if not names or len(set(names)) < len(names) or not all(map(is_name, names)):
+    if not names or len(set(names)) < len(names) or not are_names(names):
         raise InvalidInput(
             f"{quoted(file)} has no line of names first: texts in UTF-8 with commas, semicolons or "
             "tabs between them, "
@@ -213,16 +213,12 @@ def _excel_names(file: Path) -> list[str]:
     needed("openpyxl", "an .xlsx file", "files")
     header = pd.read_excel(file, header=None, nrows=1)
     names = [] if header.empty else header.iloc[0].tolist()
-    if not names or len(set(names)) < len(names) or not all(map(_is_text_name, names)):
+    if not names or len(set(names)) < len(names) or not are_names(names):
         raise InvalidInput(
             f"{quoted(file)} has no row of names first: texts, all different, none empty, a number "
             "or a date; write such a row, or give the names"
         )
     return names
-
-
-def _is_text_name(given: object) -> bool:
-    return isinstance(given, str) and is_name(given)
 
 
 def _stata_names(file: Path) -> list[str]:
@@ -246,7 +242,7 @@ def check_columns(there: list[Any], wanted: list[str], name: str) -> None:
     """
     for column in wanted:
         if column not in there:
-            if not all(isinstance(each, str) and is_name(each) for each in there):
+            if not are_names(there):
                 raise InvalidInput(
                     f"column {quoted(column)} isn't in {name}, which has names that are empty, "
                     "numbers or dates, so that its first line may be a record and isn't shown; "

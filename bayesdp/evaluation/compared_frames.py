@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bayesdp.core.views import RecordsView, view_of
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.headers import shown_names
 from bayesdp.release import Release
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def check_columns(argument: str, columns: Any, frame: pd.DataFrame, name: str) -
     if missing or len(set(listed)) < len(listed):
         raise InvalidInput(
             f"{argument} is {quoted(listed)}; each must be a different column of {name}, whose "
-            f"columns are {list(frame.columns)}"
+            f"columns are {shown_names(list(frame.columns))}"
         )
     return listed
 
@@ -92,9 +93,9 @@ def check_same_columns(confidential: pd.DataFrame, copies: Sequence[pd.DataFrame
         copy = check_frame(f"released[{k}]", table)
         if set(copy.columns) != set(confidential.columns):
             raise InvalidInput(
-                f"released[{k}] has columns {list(copy.columns)} and confidential "
-                f"{list(confidential.columns)}; rename them alike, or choose those to compare by "
-                "columns="
+                "released and confidential have other columns: rename them alike, or choose those "
+                f"to compare by columns=; released[{k}] has {shown_names(list(copy.columns))}, and "
+                f"confidential {shown_names(list(confidential.columns))}"
             )
 
 

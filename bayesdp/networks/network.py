@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.headers import shown_names
 from bayesdp.networks.network_checks import (
     checked_attributes,
     checked_edges,
@@ -240,8 +241,8 @@ class Network:
         for column in (source, target):
             if column not in edges.columns:
                 raise InvalidInput(
-                    f"edges has no column {quoted(column)}; it has "
-                    f"{', '.join(map(str, edges.columns))}"
+                    f"edges has no column {quoted(column)}; its columns are "
+                    f"{shown_names(list(edges.columns))}"
                 )
         attributes = {} if nodes is None else {str(c): nodes[c].to_numpy() for c in nodes.columns}
         return cls.from_edges(

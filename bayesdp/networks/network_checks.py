@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.headers import shown_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,8 +70,8 @@ def numbered_edges(
     for batch in batches:
         if not {source, target} <= set(batch.columns):
             raise InvalidInput(
-                f"edges has columns {', '.join(map(str, batch.columns))}, but not both of "
-                f"{quoted(source)} and {quoted(target)}"
+                f"edges doesn't have both {quoted(source)} and {quoted(target)}; its columns are "
+                f"{shown_names(list(batch.columns))}"
             )
         pairs = np.column_stack(
             [labels.get_indexer(batch[name].array) for name in (source, target)]

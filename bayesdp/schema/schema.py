@@ -15,6 +15,7 @@ from bayesdp.checks import as_plain, check_flag, check_path, keep
 from bayesdp.core.axis import Axis
 from bayesdp.declared_files import Fault, read_toml, said_of_file
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.headers import shown_names
 from bayesdp.schema.columns import declared_column, declared_columns, private_bins
 from bayesdp.schema.faults import Contradiction, Unfit
 from bayesdp.schema.files import template_of, text_of
@@ -277,8 +278,9 @@ class Schema:
         absent = [name for name in self.columns if name not in there]
         unknown = [name for name in there if name not in self.columns and name not in ids]
         if absent or unknown or len(set(there)) < len(there):
+            others = shown_names(unknown)
             raise InvalidInput(
-                f"frame lacks columns {_listed(absent)}, and has others, {_listed(unknown)}; each "
+                f"frame lacks columns {_listed(absent)}, and has others, {others}; each "
                 "column of the schema must be there once: take frame[list(schema.columns)], or "
                 "declare the others"
             )
@@ -353,8 +355,8 @@ class Schema:
             raise InvalidInput(f"codes is {quoted(codes)}; it must be a DataFrame of codes")
         if sorted(map(str, codes.columns)) != sorted(self.columns):
             raise InvalidInput(
-                f"codes has columns {_listed(codes.columns)}; it must have the schema's, "
-                f"{_listed(self.columns)}, once each"
+                f"codes must have the schema's columns, {_listed(self.columns)}, once each; it has "
+                f"{shown_names(list(codes.columns))}"
             )
         checked = {}
         for name, cells in self.cells.items():

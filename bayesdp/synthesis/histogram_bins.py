@@ -11,6 +11,7 @@ import numpy as np
 
 from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.headers import shown_names
 from bayesdp.mechanisms.counts.cells import Axis, check_axes, check_edges
 
 RULES = ("sqrt", "log")
@@ -135,8 +136,8 @@ def columns_of(data: Any, name: str, bounds: Any, categories: Mapping[str, Any])
         if len(bounded) == len(pairs) and sorted(map(str, there)) == sorted(map(str, names)):
             return {column: data[column] for column in names}
         raise InvalidInput(
-            f"data has columns {there}; it must have the {len(pairs)} that have bounds, and "
-            f"those of categories, {categorical}, and no others: select them first"
+            f"data must have the {len(pairs)} columns that have bounds and those of categories, "
+            f"{categorical}, and no others: select them first; it has {shown_names(there)}"
         )
     if categorical or named:
         raise InvalidInput(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_flag, check_present, is_number
 from bayesdp.core.fields import declared
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.headers import shown_names
 from bayesdp.mechanisms.counts.cells import Axis, shape_of
 from bayesdp.mechanisms.counts.weighted_counts import (
     WeightedCountsMechanism,
@@ -167,7 +168,7 @@ class WeightedCountsSynthesizer(RecordSynthesizer):
             if there.count(name) != 1:
                 raise InvalidInput(
                     f"data has no single column {quoted(name)}; its columns are "
-                    f"{list(map(str, there))}"
+                    f"{shown_names(there)}"
                 )
         bins = [axis.bins(records[axis.name], clamp=False) for axis in like.axes]
         cells = np.ravel_multi_index(bins, shape_of(like.axes)).astype(np.int64)

@@ -27,6 +27,9 @@ TRACES = [*WORDS, *(f"{v}"[:6] for v in NUMBERS), *map(str, WHOLE)]
 DATA: dict[str, Any] = {
     "frame": pd.DataFrame({"name": WORDS, "income": NUMBERS, "code": WHOLE}),
     "strange labels": pd.DataFrame({"a": WORDS, "b": NUMBERS}),  # in a schema's own columns
+    "a record for names": pd.DataFrame(
+        [["y", NUMBERS[1], WHOLE[1]]], columns=["x", str(NUMBERS[0]), str(WHOLE[0])]
+    ),
     "numbers": pd.Series(NUMBERS, name="income"),
     "array": np.array(NUMBERS),
     "labels": np.array(WORDS),

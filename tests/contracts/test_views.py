@@ -89,7 +89,7 @@ def test_a_law_of_a_mean_is_read_wherever_it_is_from():
     """Against the posterior of a normal mean with normal noise, in closed form."""
     size, sd, noise, z = 40, 2.0, 0.3, np.array([0.7, 1.1])
 
-    def law(outputs):
+    def law(outputs, n):
         def logp(means):
             away = (np.asarray(outputs)[:, None] - means) / noise
             return -(away**2).sum(axis=0) / 2
@@ -99,7 +99,7 @@ def test_a_law_of_a_mean_is_read_wherever_it_is_from():
     class Elsewhere:
         name: ClassVar[str] = "elsewhere"
         n: ClassVar[int] = size
-        views = (NormalView(size, (-50.0, 50.0), sd, lambda mean, _: mean, law),)
+        views = (NormalView(size, (-50.0, 50.0), sd, lambda n, mean, _: mean, law),)
 
     made = Elsewhere()
     assert models_of(made) == ("GaussianModel", "HierarchicalGaussianModel")

@@ -74,7 +74,7 @@ def test_records_published_verbatim_are_convicted_and_others_are_not(monkeypatch
         ({"holdout": people(9, 1)}, "holdout has other columns than confidential, or another"),
         ({"holdout": people(10, 1)[["age"]]}, "holdout has other columns"),
         ({"holdout": 3}, "holdout is a int"),
-        ({"released": people(10, 1)[["age"]]}, r"released\[0\] has columns"),
+        ({"released": people(10, 1)[["age"]]}, r"released\[0\] has 'age'"),
         ({"released": people(10, 1).assign(age=None)}, r"released\[0\] has missing values"),
         ({"holdout": people(10, 1).assign(job=None)}, "holdout has missing values"),
         ({"confidential": people(10, 1).assign(job=None)}, "confidential has missing values"),

@@ -219,7 +219,7 @@ SECRET = pd.DataFrame({"x": [918273.0, 645546.0], "l": ["secretive", "hidden"]})
         (SECRET, [], {}, "released is a list"),
         (SECRET, [SECRET, 3], {}, "released is a list"),
         (SECRET, 3, {}, "released is a int"),
-        (SECRET, SECRET.rename(columns={"x": "y"}), {}, r"has columns \['y', 'l'\]"),
+        (SECRET, SECRET.rename(columns={"x": "y"}), {}, r"released\[0\] has 'y', 'l', and"),
         (SECRET, SECRET[["x"]], {"columns": ["x", "l"]}, r"different column of released\[0\]"),
         (SECRET, SECRET, {"columns": ["z"]}, "columns is"),
         (SECRET, SECRET, {"columns": "x"}, "columns is 'x'"),

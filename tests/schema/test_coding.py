@@ -392,8 +392,8 @@ def test_codes_that_are_none_are_refused(tmp_path, survey, frame):
         (codes.assign(age=-1), "codes of column 'age'"),
         (codes.assign(age=1.0), "codes of column 'age'"),
         (codes.assign(smokes=True), "codes of column 'smokes'"),
-        (codes.drop(columns="age"), "codes has columns 'income'"),
-        (codes.assign(more=1), "it must have the schema's"),
+        (codes.drop(columns="age"), "once each; it has 'income'"),
+        (codes.assign(more=1), "codes must have the schema's"),
         (codes.to_numpy(), "codes is a ndarray"),
     ]:
         for call in (survey.impossible, lambda codes: survey.decoded(codes, rng)):

@@ -208,7 +208,7 @@ def test_bad_parameters_are_named(wrong, message):
         ({}, "either data or counts"),
         ({"data": [1], "counts": [1, 2]}, "either data or counts"),
         ({"data": pd.DataFrame({"x": []})}, "data is empty"),
-        ({"data": pd.DataFrame({"y": ["a"]})}, "data has columns"),
+        ({"data": pd.DataFrame({"y": ["a"]})}, "data must have the 0 columns that have bounds"),
         ({"data": pd.DataFrame({"x": ["c"]})}, "outside its categories"),
         ({"data": pd.DataFrame({"x": ["a", None]})}, "missing values"),
         ({"data": pd.DataFrame({"x": ["a", "b"]}), "by": [1]}, "as long as data"),

@@ -156,7 +156,7 @@ def test_bad_data_and_releases_are_refused():
         made.release()
     with pytest.raises(bdp.errors.InvalidInput, match="the cells make"):
         made.release(counts=[1, 2, 3])
-    with pytest.raises(bdp.errors.InvalidInput, match="data has columns"):
+    with pytest.raises(bdp.errors.InvalidInput, match="data must have the 0 columns"):
         made.release(pd.DataFrame({"a": [0]}))
     public = dataclasses.replace(made, neighbours="replace_one")
     with pytest.raises(bdp.errors.InvalidInput, match="counts holds no records"):

@@ -231,8 +231,8 @@ class ModipsGridMechanism(Mechanism):
             return
         if (self.method, self.calibration) != ("sphc", "corrected"):
             raise InvalidInput(
-                f"scale is {self.scale}, but it is for method='sphc' with calibration='corrected' "
-                "alone; leave it out"
+                f"scale is {quoted(self.scale)}, but it is for method='sphc' with "
+                "calibration='corrected' alone; leave it out"
             )
         from bayesdp.mechanisms.selection.histogram_cost import check_scale
 
