@@ -6,6 +6,7 @@ Nothing that is said of a file depends on a record, but that the whole can't be 
 from __future__ import annotations
 
 import csv
+import difflib
 import io
 import sys
 from collections.abc import Callable, Collection, Mapping
@@ -238,15 +239,18 @@ def _spss_names(file: Path) -> list[str]:
 def check_columns(there: list[Any], wanted: list[str], name: str) -> None:
     """Raise InvalidInput unless each column is in a file once.
 
-    Where the first line may be a record, as one with numbers is, it isn't shown.
+    Where the first line may be a record, it isn't shown: one with numbers, or in which nothing is
+    like a column that is asked for.
     """
     for column in wanted:
         if column not in there:
-            if not are_names(there):
+            asked = any(difflib.get_close_matches(str(each), map(str, there)) for each in wanted)
+            if not asked or not are_names(there):
+                what = "names that are empty, numbers or dates" if asked else "no name like it"
                 raise InvalidInput(
-                    f"column {quoted(column)} isn't in {name}, which has names that are empty, "
-                    "numbers or dates, so that its first line may be a record and isn't shown; "
-                    "begin a file of text with a line of names"
+                    f"column {quoted(column)} isn't in {name}, which has {what}, so that its first "
+                    "line may be a record and isn't shown; begin a file of text with a line of "
+                    "names"
                 )
             known = ", ".join(there)
             raise InvalidInput(f"column {quoted(column)} isn't in {name}, which has {known}")

@@ -2,6 +2,7 @@
 
 import importlib.util
 import io
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -56,6 +57,18 @@ def test_each_kind_has_the_same_records(kind, tmp_path):
     with pytest.raises(InvalidInput, match=r"'vote' isn't in .*, which has voted, region, age"):
         read_table(path, ["vote"])
     assert set(table_files.KINDS) == {".csv", ".tsv", ".parquet", ".xlsx", ".dta", ".sav"}
+
+
+@pytest.mark.parametrize("first", ["Anna,Berlin,ill", "Anna,7,ill", "Anna,2020-01-02,ill"])
+def test_a_first_line_that_may_be_a_record_is_not_shown(first, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(f"{first}\nBen,Bonn,well\n")
+    for read in (lambda: read_table(path, ["income", "age"]), lambda: scan(path, "age")):
+        with pytest.raises(InvalidInput, match="may be a record and isn't shown") as refused:
+            read()
+        assert not {"Anna", "Berlin", "ill", "7", "2020"} & set(
+            re.findall(r"\w+", str(refused.value))
+        )
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
