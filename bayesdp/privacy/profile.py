@@ -28,6 +28,7 @@ SMALLEST = math.nextafter(0.0, 1.0)
 _SAFE = 1 + 2e-10  # the tests find errors below 2e-12, and 2e-11 can be met at a million records
 _LOWER = 1 - 2.0**-49  # log ratios are off by a few units of the last digit: all, near the pure end
 _PLD_POINTS = 250
+_LARGEST = 1e100  # beyond it no root is looked for
 _NEGLIGIBLE = 1e-20  # a delta that a loss distribution takes for an infinite loss
 _FURTHEST = 1e5  # epsilon beyond which all that is left of one counts as an infinite loss
 _STEP = 1 / 64  # of the double-exponential rule; a half of it changes no digit
@@ -265,7 +266,7 @@ def smallest_satisfying(
     Returns
     -------
     float
-        `least` if it satisfies the condition, and inf if no finite float does.
+        `least` if it satisfies the condition, and inf if none up to 1e100 does, nor `largest`.
     """
 
     def excess(x: float) -> float:
@@ -289,7 +290,7 @@ def smallest_satisfying(
             if high >= largest:
                 return largest
             low, high = high, min(2 * high, largest)
-            if math.isinf(high):
+            if high > _LARGEST and math.isinf(largest):
                 return math.inf
     root: float = scipy.optimize.brentq(excess, low, high, xtol=1e-300, rtol=1e-13, maxiter=500)
     step = 2.0**-52

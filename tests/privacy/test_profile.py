@@ -73,6 +73,14 @@ def test_roots_at_the_ends():
     )
 
 
+@pytest.mark.parametrize("name", ["GaussianMechanism", "DiscreteGaussianMechanism"])
+def test_a_delta_below_what_floats_resolve_has_no_epsilon(name):
+    made = getattr(bdp.mechanisms, name)(2.0, 1.0)
+    assert 18 < made.guarantee(delta=1e-289).epsilon < 19
+    for delta in (1e-291, 1e-300, 1e-320):
+        assert made.guarantee(delta=delta).epsilon == math.inf
+
+
 def test_a_jump_ends_on_its_safe_side():
     found = smallest_satisfying(lambda x: 1.0 if x < 1 / 3 else 0.1, 0.5)
     assert 1 / 3 <= found < 1 / 3 + 1e-12
