@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from bayesdp.checks import is_text
 from bayesdp.declared_files import Fault, faults_of
 from bayesdp.errors import quoted
 from bayesdp.schema.column import Column
@@ -67,9 +68,10 @@ def declared_column(name: Any, given: Any) -> Column:
     Contradiction
         If the declaration isn't allowed.
     """
-    place = ("columns", name if isinstance(name, str) else "...")
-    if not isinstance(name, str) or not name:
-        raise Contradiction([(place, ": a column's name must be a text that isn't empty")])
+    place = ("columns", name if is_text(name) else "...")
+    if not is_text(name) or not name:
+        said = ": a column's name must be a text that isn't empty, without NUL or half a surrogate"
+        raise Contradiction([(place, f"{said} pair")])
     if isinstance(given, Column):
         return given
     if not isinstance(given, Mapping):

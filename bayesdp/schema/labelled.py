@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationInfo, field_validator
 
+from bayesdp.checks import is_text
 from bayesdp.errors import quoted
 from bayesdp.schema.column import MISSING, MOST_CELLS, Column
 from bayesdp.schema.records import LARGEST, whole
@@ -221,6 +222,8 @@ def _check_readable(labels: tuple[Any, ...], *, missing: Any) -> None:
     """Raise ValueError if a label can't be told from another, or from a missing value."""
     if type(labels[0]) is int and max(map(abs, labels)) > LARGEST:
         raise ValueError("a label is beyond 2^53, where floats can't tell it from the next")
+    if isinstance(labels[0], str) and not all(map(is_text, labels)):
+        raise ValueError("a label has NUL or half a surrogate pair, which files don't keep")
     if missing and MISSING in labels:
         raise ValueError("'missing' is a label, and means missing values too; rename it")
     if missing and (empty := _EMPTY & set(labels)):

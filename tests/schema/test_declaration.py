@@ -231,6 +231,15 @@ def test_rules_that_leave_no_record_are_refused(zeros, said):
     assert bdp.Schema(columns, zeros=zeros[:-1]).zeros == tuple(zeros[:-1])
 
 
+@pytest.mark.parametrize("text", ["\ud800", "a\0b"])
+def test_texts_that_no_file_keeps_are_refused(text):
+    with pytest.raises(InvalidInput, match="without NUL or half a surrogate pair") as refused:
+        bdp.Schema({text: {"type": "boolean"}})
+    str(refused.value).encode()
+    with pytest.raises(InvalidInput, match=r"columns\.a\.labels.*which files don't keep"):
+        bdp.Schema({"a": {"type": "category", "labels": ["x", text]}})
+
+
 def test_labels_that_files_read_as_missing_values_are_refused_beside_them():
     """Of Namibia's records in a CSV file all would count as missing."""
     country = {"type": "category", "labels": ["DE", "NA"]}
