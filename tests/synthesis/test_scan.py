@@ -140,7 +140,7 @@ def test_ties_in_batches(tmp_path):
         Network.from_pandas(scanned)
     with pytest.raises(bdp.errors.InvalidInput, match="isn't among the nodes"):
         Network.from_pandas(scanned, nodes[:20])
-    with pytest.raises(bdp.errors.InvalidInput, match="not both of 'a' and 'target'"):
+    with pytest.raises(bdp.errors.InvalidInput, match="doesn't have both 'a' and 'target'"):
         Network.from_pandas(scanned, nodes, source="a")
 
 

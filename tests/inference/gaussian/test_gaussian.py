@@ -312,7 +312,7 @@ def test_releases_that_do_not_fit_are_refused(charest_release):
     )
     with bdp.reproducible(1):
         confidential = hidden_n.release(np.zeros(10))
-    with pytest.raises(bdp.errors.InvalidInput, match="confidential"):
+    with pytest.raises(bdp.errors.InvalidInput, match="n isn't in this release"):
         model.posterior(confidential)
 
 
