@@ -56,12 +56,12 @@ def _own_shape(mechanism: Any) -> tuple[int, ...]:
     """Return the shape of one group's statistic."""
     if (noise := view_of(mechanism, NoiseView)) is not None:
         return noise.shape
+    for kind in (NormalCopiesView, PositiveSumView):
+        check_tractable(mechanism, kind)
     if (copies := view_of(mechanism, NormalCopiesView)) is not None:
         return () if copies.sd is not None else (2,)
     if view_of(mechanism, PositiveSumView) is not None:
         return ()
-    for kind in (NormalCopiesView, PositiveSumView):
-        check_tractable(mechanism, kind)
     raise unlike(mechanism)
 
 
@@ -81,8 +81,6 @@ def _noisy(cell: Any, part: Part, s: Any) -> Any:
 
 
 def _copies(part: Part, s: Any, n: int | None, tag: str) -> Any:
-    for kind in (NormalCopiesView, PositiveSumView):
-        check_tractable(part.mechanism, kind)
     if view_of(part.mechanism, PositiveSumView) is not None:
         size_of(part, n)  # which refuses another n
     if (given := view_of(part.mechanism, GivenSumView)) is not None:
