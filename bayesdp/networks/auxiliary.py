@@ -12,6 +12,7 @@ from scipy import stats
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.networks.dyad_table import is_pairwise, known_table
 from bayesdp.networks.dyads import dyads_numbered
 from bayesdp.networks.formula import bind, bind_together
 from bayesdp.networks.listing import MOST_DYADS, listed
@@ -49,16 +50,17 @@ _BY_CHANCE = 2e-5  # probability that a comparison finds what isn't there
 
 @dataclass(frozen=True)
 class Constant:
-    """Source of a fit's normalising constant: all graphs listed, tempered chains, or neither.
+    """Source of a fit's normalising constant: all graphs added up, tempered chains, or neither.
 
     Attributes
     ----------
     kind : "exact", "tempered" or int
-        All graphs are listed; chains wander over many coefficients; or the constant isn't known,
-        and each auxiliary graph is drawn by this number of proposals.
+        All graphs are added up, by a list or because pairs of nodes are independent; chains wander
+        over many coefficients; or the constant isn't known, and each auxiliary graph is drawn by
+        this number of proposals.
     most : int or None
         Largest degree in the sample space; None for any.
-    listed : Normalizer or None
+    known : Normalizer or None
     tempering : Tempering or None
     steps : int
         Number of steps of the tempered chains.
@@ -66,7 +68,7 @@ class Constant:
 
     kind: Auxiliary
     most: int | None = None
-    listed: Normalizer | None = None
+    known: Normalizer | None = None
     tempering: Tempering | None = None
     steps: int = 0
 
@@ -94,18 +96,22 @@ class Constant:
             raise InvalidInput(
                 f"auxiliary is {quoted(given)}; it must be a number, 'exact', 'tempered' or None"
             )
+        bare = nodes.with_edges(())
+        bound, bounded = bind(formula, bare), most is not None and most < nodes.n - 1
+        if given in ("exact", None) and offset is None and not bounded and is_pairwise(bound):
+            pairs = known_table(bound, [bare])
+            if given == "exact" or pairs.weight.size <= _MOST_POINTS:
+                return cls("exact", most, known=Normalizer.of_pairs(pairs))
         if given == "exact" or (given is None and nodes.dyads <= MOST_DYADS):
             statistics = listed(formula, nodes, offset, most=most)
             if given == "exact" or len(statistics.count) <= _MOST_POINTS:
-                return cls("exact", most, listed=statistics)
-        terms = len(bind(formula, nodes.with_edges(())).names)
-        bounded = most is not None and most < nodes.n - 1
+                return cls("exact", most, known=statistics)
         if given == "tempered" and bounded:
             raise InvalidInput(
                 f"auxiliary is 'tempered', and the sample space has degrees up to {most} alone; "
                 "take a number of proposals, or None"
             )
-        few = terms <= MOST_TERMS and nodes.dyads <= MOST_TEMPERED and not bounded
+        few = len(bound.names) <= MOST_TERMS and nodes.dyads <= MOST_TEMPERED and not bounded
         if given == "tempered" or (given is None and few):
             return cls(
                 "tempered", most, tempering=Tempering.of(formula, nodes, offset), steps=steps
@@ -117,6 +123,8 @@ class Constant:
     @property
     def reason(self) -> str:
         """Reason for the choice of the constant, in words."""
+        if self.known is not None and self.known.pairs is not None:
+            return "pairs of nodes are independent, so the likelihood's constant is a product"
         if self.kind == "exact":
             return "few enough nodes to list all graphs, so the likelihood's constant is a sum"
         if self.kind == "tempered":

@@ -90,8 +90,9 @@ class BayesianERGM:
         warm-up, scaled to accept three in ten (Haario, Saksman and Tamminen 2001); see
         `bayesdp.networks.chain`. Nothing adapts after the warm-up.
 
-        The likelihood's constant is a sum over all graphs, where they can be listed; otherwise, for
-        up to three coefficients and 5,000 dyads, it comes from tempered chains that cross between
+        The likelihood's constant is a sum over all graphs, where they can be listed, and a product
+        over pairs of nodes, where these are independent and there is no offset; otherwise, for up
+        to three coefficients and 5,000 dyads, it comes from tempered chains that cross between
         sparse and dense graphs (`bayesdp.networks.tempering`); beyond that, it cancels by auxiliary
         graphs. Auxiliary chains that are too short bias the answer, and badly where they stay in
         the phase in which they start: the fit checks for this afterwards, and `compare_auxiliary`
@@ -105,10 +106,11 @@ class BayesianERGM:
             Moves of each chain that are kept, moves of its warm-up, and number of chains, which run
             in parallel threads.
         auxiliary : int, "exact", "tempered" or None
-            Source of the constant: "exact" lists all graphs, of at most 22 dyads; "tempered" runs
-            tempered chains; an int is the number of proposals for each auxiliary graph, from the
-            observed one. None takes the first that is possible; an int is then twice the number of
-            dyads, at most 400 a tie and at least 1,000.
+            Source of the constant: "exact" lists all graphs, of at most 22 dyads, or multiplies
+            over independent pairs of nodes; "tempered" runs tempered chains; an int is the number
+            of proposals for each auxiliary graph, from the observed one. None takes the first that
+            is possible; an int is then twice the number of dyads, at most 400 a tie and at least
+            1,000.
         tempering : int or None
             Steps of all tempered chains together, each of a quarter as many proposals as there are
             dyads; None for 16,000.
@@ -244,7 +246,7 @@ def _explored(
     estimated roughly around it, and some moves under it show where to look next, until they settle.
     """
     if constant.tempering is None:
-        known = constant.listed
+        known = constant.known
         return known, plan if known is None else replace(plan, points=known.points)
     draws, tune = _EXPLORED
     spread = generator.multivariate_normal(plan.centre, plan.covariance, draws)

@@ -85,6 +85,16 @@ class DyadTable:
         p: Floats = np.exp(log_odds - self._log_z(coef)[..., None])
         return p
 
+    def draw_ties(self, theta: Floats, generator: np.random.Generator) -> Floats:
+        """Draw the number of ties of a graph at each theta, shape (thetas,); of a known graph."""
+        p = self.probabilities(theta)
+        ties = (1, 1, 2)[: p.shape[-1]]  # of one dyad, or of two nodes' there, back and both
+        none = 1.0 - p.sum(axis=-1, keepdims=True)
+        chances = np.concatenate([p, none.clip(0)], axis=-1)
+        number = np.broadcast_to((-self.weight).astype(np.int64), p.shape[:-1])
+        drawn = generator.multinomial(number, chances / chances.sum(axis=-1, keepdims=True))
+        return np.asarray((drawn[..., :-1] @ np.array(ties, dtype=np.float64)).sum(axis=-1))
+
     def _log_z(self, theta: Floats) -> Floats:
         log_z = np.zeros((*theta.shape[:-1], len(self.weight)))
         for s in range(self.offset.shape[1]):

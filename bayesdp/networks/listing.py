@@ -41,8 +41,9 @@ def listed(
     """
     if nodes.dyads > MOST_DYADS:
         raise InvalidInput(
-            f"auxiliary is 'exact', and nodes have {nodes.dyads:,} dyads; all graphs are listed up "
-            f"to {MOST_DYADS}: take 'tempered', a number of proposals, or None"
+            f"auxiliary is 'exact', and nodes have {nodes.dyads:,} dyads; where these depend on "
+            f"each other or have offsets, all graphs are listed up to {MOST_DYADS}: take "
+            "'tempered', a number of proposals, or None"
         )
     bare = nodes.with_edges(())
     bound, places = bind_together([formula, "edges"], bare)

@@ -4,8 +4,9 @@ r"""The normalising constant of a model as a weighted sum over points that repre
 
 exactly where all graphs are listed, with w_k the logarithm of how many have the statistics s_k
 (`listing`); otherwise estimated, from a chain that wanders over many coefficients (`tempering`).
-Either way Z is a function of theta that costs one pass over the points: a posterior needs no
-auxiliary graphs, which might stay in the phase in which they start.
+Where pairs of nodes are independent, Z is a product over them instead (`dyad_table`). In all cases
+it is a function of theta that costs one pass over points or rows: a posterior needs no auxiliary
+graphs, which might stay in the phase in which they start.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.kernels.graphs.normalizer import Points
+from bayesdp.networks.dyad_table import DyadTable
 
 Floats = NDArray[np.float64]
 
@@ -44,7 +46,9 @@ class Normalizer:
         Coefficients between which points are fine enough for log Z; infinite where all graphs are
         listed.
     exact : bool
-        Whether all graphs are listed.
+        Whether all graphs are added up, so that log Z has no error.
+    pairs : DyadTable, or None
+        Table of pairs of nodes whose constants multiply that of the points.
     """
 
     points: Points
@@ -54,10 +58,21 @@ class Normalizer:
     low: Floats
     high: Floats
     exact: bool = False
+    pairs: DyadTable | None = None
+
+    @classmethod
+    def of_pairs(cls, pairs: DyadTable) -> Normalizer:
+        """Make the constant of a model whose pairs of nodes are independent, from a known graph."""
+        terms, one, whole = len(pairs.names), np.zeros(1), np.full(len(pairs.names), np.inf)
+        points = Points(np.zeros((terms, 1)), one, pairs.changes, -pairs.weight)
+        return cls(points, one, np.ones(1), one[None], -whole, whole, True, pairs)
 
     def log(self, theta: Floats) -> Floats:
         """Log of the constant Z, of shape (...,), at coefficients of shape (..., terms)."""
-        return np.asarray(special.logsumexp(self._logs(theta), axis=-1))
+        value = np.asarray(special.logsumexp(self._logs(theta), axis=-1))
+        if self.pairs is None:
+            return value
+        return np.asarray(value + theta @ self.pairs.observed - self.pairs.log_likelihood(theta))
 
     def _logs(self, theta: Floats) -> Floats:
         return np.asarray(theta @ self.points.statistics + self.points.log_weight)
@@ -91,11 +106,13 @@ class Normalizer:
         return np.asarray(((theta >= self.low) & (theta <= self.high)).all(axis=-1))
 
     def mean_ties(self, theta: Floats) -> Floats:
-        """Expected number of ties of the model, shape (...,)."""
+        """Expected number of ties of the model, shape (...,); of points."""
         return np.asarray(special.softmax(self._logs(theta), axis=-1) @ self.ties)
 
     def draw_ties(self, theta: Floats, generator: np.random.Generator) -> Floats:
         """Draw the number of ties of a graph at each of the coefficients, shape (thetas,)."""
+        if self.pairs is not None:
+            return self.pairs.draw_ties(theta, generator)
         reached = special.softmax(self._logs(theta), axis=-1).cumsum(axis=-1)
         mark = generator.random(len(theta)) * reached[:, -1]
         return np.asarray(self.ties[(reached < mark[:, None]).sum(axis=-1)])

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
+from bayesdp.kernels.graphs.normalizer import log_constant
 from bayesdp.networks import BayesianERGM, Network, NormalPrior, simulate
 from bayesdp.networks.auxiliary import Constant, covers, normalizer_about
-from bayesdp.networks.evidence import Evidence
+from bayesdp.networks.evidence import Evidence, SeenStatistics
 from bayesdp.networks.hidden.sampling import sample_hidden
 from bayesdp.networks.listing import listed
 from bayesdp.networks.tempering import Tempering
@@ -125,7 +126,68 @@ def test_what_is_taken_by_default():
     assert kind(two, Network(200), ties=0) == 1_000
     assert Constant.of(four, Network(30), "tempered", 100, ties=5).steps == 100
     real = {"x": np.random.default_rng(1).normal(size=7)}  # of 2^21 graphs no two are alike
-    assert kind("edges + nodecov('x')", Network(7, attributes=real)) == "tempered"
+    assert kind("triangle + nodecov('x')", Network(7, attributes=real)) == "tempered"
+    apart = Constant.of("edges + nodecov('x')", Network(7, attributes=real), None, None, ties=5)
+    assert apart.kind == "exact"
+    assert "pairs of nodes are independent" in apart.reason
+    many = np.random.default_rng(1).normal(size=300)  # a row for each pair
+    assert kind("edges + nodecov('x')", Network(300, attributes={"x": many})) == 89_700
+    assert kind("edges + nodematch('x')", Network(300, attributes={"x": many > 0})) == "exact"
+
+
+@pytest.mark.parametrize(
+    ("formula", "nodes"),
+    [
+        ("edges", Network(6)),
+        ("edges + nodecov('x') + nodematch('g')",
+         Network(6, attributes={"x": [1.0, -2, 0.5, 0, 3, 1], "g": list("aabbba")})),
+        ("edges + mutual + nodematch('g')", Network(4, directed=True,
+                                                    attributes={"g": list("aabb")})),
+        ("edges + nodecov('x')", Network(4, directed=True,
+                                         attributes={"x": [1.0, -2, 0.5, 0]})),
+    ],
+)  # fmt: skip
+def test_a_product_over_pairs_is_the_sum_over_all_graphs(formula, nodes):
+    product = Constant.of(formula, nodes, None, None, ties=5).known
+    every = listed(formula, nodes)
+    terms = len(every.points.statistics)
+    rng = np.random.default_rng(3)
+    theta = np.vstack([rng.normal(0, 1, (8, terms)), rng.normal(0, 30, (4, terms))])
+    np.testing.assert_allclose(product.log(theta), every.log(theta), rtol=1e-12, atol=1e-12)
+    assert product.exact
+    assert covers(product, theta)
+    for known in (product, every):
+        room = np.empty(len(known.points.log_weight))
+        found = [log_constant(known.points, each, room) for each in theta]
+        np.testing.assert_allclose(found, every.log(theta), rtol=1e-12, atol=1e-12)
+    at = np.repeat(theta[:2], 20_000, axis=0)
+    drawn = [k.draw_ties(at, np.random.default_rng(4)).reshape(2, -1) for k in (product, every)]
+    for own, other in zip(*drawn, strict=True):
+        top = int(max(own.max(), other.max())) + 1
+        counts = [np.bincount(d.astype(int), minlength=top) for d in (own, other)]
+        kept = np.sum(counts, axis=0) > 0
+        assert stats.chi2_contingency(np.array(counts)[:, kept]).pvalue > 1e-4
+
+
+def test_evidence_that_says_little_does_not_run_away():
+    """Karate's ties by a noisy count that tells next to nothing: the prior's, by all counts."""
+    seen = SeenStatistics("edges", np.array([78.0]), np.array([150.0]))
+    evidence = Evidence.of_statistics(Network(34), seen)
+    prior = NormalPrior(-2, 1)
+    drawn = sample_hidden(
+        "edges", Network(34), evidence, prior=prior, draws=1_500, tune=500, seed=2
+    )
+    ties, theta = np.arange(562.0), np.linspace(-7, 4, 1101)
+    law = special.gammaln(562) - special.gammaln(ties + 1) - special.gammaln(562 - ties)
+    law = law + theta[:, None] * ties - np.abs(78 - ties) / 150
+    law -= 561 * np.logaddexp(0, theta)[:, None] + (theta[:, None] + 2) ** 2 / 2
+    law = special.softmax(law)
+    mean = law.sum(axis=1) @ theta, law.sum(axis=0) @ ties
+    sd = np.sqrt(law.sum(axis=1) @ (theta - mean[0]) ** 2)
+    assert abs(drawn.theta.mean() - mean[0]) < 0.15 * sd
+    assert abs(drawn.theta.std() - sd) < 0.15 * sd
+    assert abs(drawn.statistics.mean() - mean[1]) < 0.15 * drawn.statistics.std()
+    assert drawn.problems == ()
 
 
 def released_karate(epsilon: float) -> Evidence:
