@@ -14,8 +14,8 @@ copies whose law was chosen by the statistics (`networks.hidden.whole`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -116,12 +116,32 @@ class SeenTriangles:
     furthest: float = np.inf
 
 
+@dataclass(frozen=True)
+class Histogram:
+    """A noisy histogram of draws, from which one was chosen.
+
+    Attributes
+    ----------
+    draws : int
+        Number of draws.
+    scale : float
+        Scale of the discrete Laplace noise of a count.
+    log_chosen : callable
+        Function of log-weights of a draw, shape (rows, laws): log-probabilities of the laws.
+    """
+
+    draws: int
+    scale: float
+    log_chosen: Callable[[NDArray[np.float64]], NDArray[np.float64]] = field(compare=False)
+
+
 @dataclass(frozen=True, eq=False)
 class SeenCopies:
     """Evidence: copies, each drawn from one of several laws, which the graph's statistics chose.
 
     Law k was chosen with probability proportional to exp(base_k + slope_k . s(x)), as by the
-    exponential mechanism. Which one it was isn't known.
+    exponential mechanism, or from the noisy histogram of draws that have these probabilities, one
+    for each copy. Which one it was isn't known.
 
     Attributes
     ----------
@@ -131,16 +151,18 @@ class SeenCopies:
     base : ndarray of float, shape (laws,)
     log_likelihood : ndarray of float, shape (copies, laws)
         Log-likelihood of each copy under each law; whatever is common to a row doesn't matter.
+    histogram : Histogram, or None
     """
 
     formula: str
     slope: NDArray[np.float64]
     base: NDArray[np.float64]
     log_likelihood: NDArray[np.float64]
+    histogram: Histogram | None = None
 
     def chosen_as(self, other: SeenCopies) -> bool:
         """Test whether the laws were chosen among in the same way."""
-        return self.formula == other.formula and all(
+        return (self.formula, self.histogram) == (other.formula, other.histogram) and all(
             mine is theirs or np.array_equal(mine, theirs)
             for mine, theirs in ((self.slope, other.slope), (self.base, other.base))
         )

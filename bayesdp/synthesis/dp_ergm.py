@@ -71,13 +71,14 @@ class DPERGMSynthesizer(GraphSynthesizer):
 
     Notes
     -----
-    `bdp.models.ERGMModel` reads copies by `method="sdd"` with the corrected calibration, by their
-    exact law given the confidential graph: the grid, the power to which a small epsilon raises the
-    likelihood (`DPERGMMechanism.power`) and each copy's own randomness are in its posterior. It
-    needs the model's constant over the grid, known where dyads are independent, and for up to three
-    statistics and 5,000 dyads. Of other copies the law is intractable: analyse each as data, and
-    combine; `bdp.combine`'s rule "liu" is the one that Liu et al. (2020) use, with four copies. It
-    ignores the grid and the power, which draws estimates towards the middle of the grid.
+    `bdp.models.ERGMModel` reads copies of the corrected calibration, by their exact law given the
+    confidential graph: the grid, the power to which a small epsilon raises the likelihood
+    (`DPERGMMechanism.power`) or the noisy histogram, and each copy's own randomness are in its
+    posterior. It needs the model's constant over the grid, known where dyads are independent, and
+    for up to three statistics and 5,000 dyads. Of other copies the law is intractable: analyse each
+    as data, and combine; `bdp.combine`'s rule "liu" is the one that Liu et al. (2020) use, with
+    four copies. It ignores the grid and the power, which draws estimates towards the middle of the
+    grid.
 
     On 205 nodes with 316 ties, edges + nodematch of 4 groups, at epsilon = 1 and a scale of 0.5,
     coefficients by "sdd" have standard deviations of 0.19 and 0.28, where the likelihood's are 0.08

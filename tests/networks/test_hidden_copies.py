@@ -6,9 +6,10 @@ import itertools
 import arviz as az
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
 import bayesdp as bdp
+from bayesdp.mechanisms.selection.histogram_law import log_probabilities
 from bayesdp.networks import Network
 from bayesdp.networks.evidence import together
 from tests.mechanisms.graphs.test_dp_ergm import Small, cells_law, made, network_law
@@ -28,7 +29,14 @@ CASES = {  # nodes, directed, the mechanism's formula, its grid, epsilon, copies
                  "edges + mutual"),
     "five nodes": (5, False, "edges + triangle", (-1.0, 0.2), (0.8, 0.3), 1e3, [100, 1000],
                    "edges + triangle"),
+    "histogram": (4, False, "edges + triangle", (-1.0, 0.2), (2.0, 0.8), 8.0, [7, 41],
+                  "edges + triangle"),
+    "histogram of few": (4, False, "edges", (-1.0,), (3.0,), 8.0, [11, 63, 62, 0], "edges"),
 }  # fmt: skip
+PERTURBED = {
+    "histogram": {"method": "sphc", "draws": 30},
+    "histogram of few": {"method": "sphc", "draws": 2, "bins": 4},
+}
 FAULTS = ("power", "constant of cells", "constant of copies", "prior of cells")
 
 
@@ -40,14 +48,19 @@ def small_graphs(n, directed, formula):
 def setting(case):
     n, directed, formula, centre, scale, epsilon, numbers, analysed = CASES[case]
     small = small_graphs(n, directed, formula)
-    mechanism = made(n, directed, formula, centre, scale, epsilon=epsilon)
+    perturbed = PERTURBED.get(case, {})
+    mechanism = made(n, directed, formula, centre, scale, epsilon=epsilon, **perturbed)
     return mechanism, small, numbers, small_graphs(n, directed, analysed).statistics, analysed
 
 
 def log_law(mechanism, small, numbers, fault=None):
     """log Pr[copies | graph], of every graph; with one of `FAULTS`, a wrong one."""
     grid = mechanism.public_grid(small.networks[0])
-    cells, networks = cells_law(mechanism, grid, small), network_law(grid, small)
+    networks = network_law(grid, small, points=12)
+    if mechanism.method == "sphc":
+        cells = perturbed_law(mechanism, grid, small, nearly=fault == "nearly")
+    else:
+        cells = cells_law(mechanism, grid, small)
     if fault == "power":
         cells = special.log_softmax(cells * 0.4, axis=1)
     if fault == "constant of cells":
@@ -63,6 +76,23 @@ def log_law(mechanism, small, numbers, fault=None):
     return each[:, numbers].sum(axis=1)
 
 
+def perturbed_law(mechanism, grid, small, *, nearly):
+    """log Pr[cell | graph] from a noisy histogram; or `nearly`, as means in place of the ratio's.
+
+    The means of positive noisy counts are added up over all counts and 4,000 numbers of noise.
+    """
+    u = np.array([grid.utilities(s) for s in small.statistics]) * 2.0**-grid.bits
+    draws, scale = mechanism.draws, mechanism.noise_scale
+    if not nearly:
+        return log_probabilities(u, draws, scale, whole=True)
+    counts, e = np.arange(draws + 1), np.arange(-2000, 2001)
+    noise = special.softmax(-np.abs(e) / scale)
+    means = np.maximum(counts[:, None] + e, 0) @ noise
+    p = special.softmax(u, axis=1)
+    found = stats.binom.pmf(counts, draws, p[..., None]) @ means
+    return np.log(found / found.sum(axis=1, keepdims=True))
+
+
 @functools.cache
 def codes_of(case, bitsets):
     mechanism, small, numbers, values, formula = setting(case)
@@ -76,6 +106,7 @@ def codes_of(case, bitsets):
 def check_chain(case, fault=None, bitsets=True):
     mechanism, small, numbers, values, _ = setting(case)
     theta, codes = codes_of(case, bitsets)
+    fault = "nearly" if mechanism.method == "sphc" and fault is None else fault
     graphs = [np.asarray(network.to_adjacency()) for network in small.networks]
     law = special.softmax(values @ theta + log_law(mechanism, small, numbers, fault))
     check_law(codes[100:], graphs, mechanism.directed, law)
@@ -150,6 +181,7 @@ def error_of(case, auxiliary="exact", fault=None, **options):
 @pytest.mark.parametrize(
     ("case", "auxiliary"),
     [("edges", "exact"), ("two copies", "exact"), ("two copies", 300), ("little epsilon", "exact"),
+     ("histogram", "exact"), ("histogram of few", "exact"), ("histogram of few", 300),
      pytest.param("another formula", "exact", marks=pytest.mark.calibrate),
      pytest.param("directed", "exact", marks=pytest.mark.calibrate),
      pytest.param("five nodes", "exact", marks=pytest.mark.calibrate)],

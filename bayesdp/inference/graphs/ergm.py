@@ -87,20 +87,20 @@ class ERGMModel(Model):
     The posterior variable is "theta" with the dimension "term"; the joint sampler adds
     "statistics", those of the hidden graph. Of classes of nodes, `edge_probabilities` has the
     probability of a tie between each two. The model reads a graph, its degrees or its statistics,
-    and graphs from a sanitised model (`DPERGMSynthesizer`, by the corrected "sdd"), whose formula
-    need not be this one; several copies are used together. "auto" takes NUTS by "pymc" ("stan" does
+    and graphs from a sanitised model (`DPERGMSynthesizer`, corrected), whose formula need not be
+    this one; several copies are used together. "auto" takes NUTS by "pymc" ("stan" does
     the same) where the hidden graph sums out, and otherwise "exchange", the joint sampler, which is
     always possible. The attrs have the constraint in force and, for the joint sampler, the
     "auxiliary" in use.
 
     `fit` has two options, for the joint sampler. `auxiliary` (int, "exact", "tempered" or None) is
-    the source of the model's normalizing constant: "exact" lists all graphs, of at most 22 dyads;
-    "tempered" runs chains that cross between sparse and dense graphs; an int is the number of
-    proposals for each auxiliary graph, of which too few bias the answer. None takes "exact", or
-    "tempered" for up to three coefficients and 5,000 dyads, or else twice as many proposals as
-    there are dyads, at most 400 a tie, at least 1,000. `tempering` is the number of steps of all
-    tempered chains together, 16,000 by default. `fit_naive` has `copy`, the number of the released
-    graph that it treats as real.
+    the source of the model's normalizing constant: "exact" lists all graphs, of at most 22 dyads,
+    or multiplies over pairs of nodes, where the model has them independent; "tempered" runs chains
+    that cross between sparse and dense graphs; an int is the number of proposals for each auxiliary
+    graph, of which too few bias the answer. None takes "exact", or "tempered" for up to three
+    coefficients and 5,000 dyads, or else twice as many proposals as there are dyads, at most 400 a
+    tie, at least 1,000. `tempering` is the number of steps of all tempered chains together, 16,000
+    by default. `fit_naive` has `copy`, the number of the released graph that it treats as real.
 
     A fit warns if the chains haven't mixed or ran to graphs with no tie or with every tie; if the
     normalizing constant isn't known well enough, or auxiliary graphs still depend on their start;

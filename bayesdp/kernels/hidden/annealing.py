@@ -179,7 +179,7 @@ def anneal(
             hidden, target.model, target.seen, theta, random, statistics, effort.refresh
         )
         kept.variance[d] = (statistics[:terms] - kept.variance[d]) ** 2 / 2.0
-        kept.statistics[d] = statistics[:terms]
+        kept.statistics[d] = statistics
         kept.density[d, 0] = hidden.graph.sizes[0] / dyads
         kept.draws[d] = theta
     return hidden

@@ -13,6 +13,15 @@ where laws lie on a grid of slopes, a weight is a product of one factor for each
 so that a graph costs one exponential for each slope along each axis, and a few products for each
 law. The origin o is where b_k + a_k . o varies least; far from it, where products underflow,
 logarithms are added up instead.
+
+Of a choice from a noisy histogram of N draws (`bayesdp.mechanisms.selection.histogram_law`), p_k is
+the probability of a draw above, and f(p_k) takes its place:
+
+    f(p)  =  E[max(n + e, 0)]  =  N p + a / (1 - a^2) (1 - (1 - a) p)^N,       n ~ Binomial(N, p),
+
+Pr[e] = (1 - a) / (1 + a) a^|e|, as max(n + e, 0) = n + e + max(-n - e, 0), whose last part has the
+mean a^(n + 1) / (1 - a^2). The law of the cell is E[w_k / W], and this is E[w_k] / E[W]: the two
+differ by a few hundredths, which `bayesdp.networks.hidden.reweighting` makes good.
 """
 
 from __future__ import annotations
@@ -51,6 +60,10 @@ class Choices(NamedTuple):
         exp(base).
     copies : ndarray of int64, shape (choices,)
         Number of copies of each choice.
+    draws : ndarray of int64, shape (choices,)
+        N, of a choice from a noisy histogram; 0 for others.
+    rate : ndarray of float, shape (choices,)
+        -log a.
     log_likelihood, likelihood : ndarray of float
         l_jk, at most 0, and exp(l_jk): of each choice, of each copy, of each law, in this order.
     """
@@ -64,6 +77,8 @@ class Choices(NamedTuple):
     base: NDArray[np.float64]
     weight: NDArray[np.float64]
     copies: NDArray[np.int64]
+    draws: NDArray[np.int64]
+    rate: NDArray[np.float64]
     log_likelihood: NDArray[np.float64]
     likelihood: NDArray[np.float64]
 
@@ -91,6 +106,8 @@ def log_choices(choices: Any, statistics: Any, room: Any) -> Any:
                 weight *= factor[choices.at[k, t]]
             room[k] = weight
             total += weight
+        if choices.draws[c] > 0:
+            total = _counted(choices, statistics, c, room, total)
         for _ in range(choices.copies[c]):
             likely = 0.0
             for k in range(begin, end):
@@ -105,20 +122,48 @@ def log_choices(choices: Any, statistics: Any, room: Any) -> Any:
 
 
 @leaf
+def _counted(choices: Any, statistics: Any, c: Any, room: Any, total: Any) -> Any:
+    """Put f in place of the weights of a choice from a histogram; return its sum.
+
+    `f` is above `_TINY`, so that no copy's sum of these is added up anew.
+    """
+    draws, rate = choices.draws[c], choices.rate[c]
+    empty = math.exp(-rate) / -math.expm1(-2.0 * rate)
+    lost = math.expm1(-rate)
+    log_total = _log_sum(choices, statistics, c, -1) if total < _TINY else 0.0
+    found = 0.0
+    for k in range(choices.first[c], choices.first[c + 1]):
+        if total < _TINY:
+            chance = math.exp(_log_weight(choices, statistics, c, k) - log_total)
+        else:
+            chance = room[k] / total
+        room[k] = draws * chance + empty * math.exp(draws * math.log1p(lost * chance))
+        found += room[k]
+    return found
+
+
+@leaf
 def _log_sum(choices: Any, statistics: Any, c: Any, start: Any) -> Any:
     """Logarithm of the sum of all laws' weights, times the likelihoods that begin at `start`."""
     largest, total = -np.inf, 0.0
     begin = choices.first[c]
     for k in range(begin, choices.first[c + 1]):
-        power = choices.base[k]
+        power = _log_weight(choices, statistics, c, k)
         if start >= 0:
             power += choices.log_likelihood[start + k - begin]
-        for t in range(choices.at.shape[1]):
-            away = statistics[choices.coordinate[c, t]] - choices.origin[c, t]
-            power += choices.slopes[choices.at[k, t]] * away
         if power > largest:
             total = total * math.exp(largest - power) + 1.0
             largest = power
         else:
             total += math.exp(power - largest)
     return largest + math.log(total)
+
+
+@leaf
+def _log_weight(choices: Any, statistics: Any, c: Any, k: Any) -> Any:
+    """b_k + a_k . s, but for the same constant for all laws."""
+    power = choices.base[k]
+    for t in range(choices.at.shape[1]):
+        away = statistics[choices.coordinate[c, t]] - choices.origin[c, t]
+        power += choices.slopes[choices.at[k, t]] * away
+    return power

@@ -96,7 +96,7 @@ class Plan:
         share: float,
     ) -> Normalizer | None:
         if self.constant.tempering is None:
-            return self.constant.listed
+            return self.constant.known
         steps = int(share * self.constant.steps)
         return normalizer_about(self.constant.tempering, about, steps, generator)
 
@@ -172,7 +172,7 @@ class Path:
         pull: NDArray[np.float64],
         noise: NDArray[np.float64],
     ) -> Kept:
-        kept = room(*noise.shape)
+        kept = room(*noise.shape, len(self.statistics))
         fresh = np.zeros(len(noise), dtype=np.bool_)
         if len(self.mixture.weight):
             fresh = (pull < 1.0) & (self.walk.generator.random(len(noise)) < _FRESH)

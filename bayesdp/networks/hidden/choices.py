@@ -11,6 +11,8 @@ from bayesdp.errors import InvalidInput
 from bayesdp.kernels.hidden.choices import Choices
 from bayesdp.networks.evidence import SeenCopies
 
+_RATE = 500.0  # of noise that is never there: it is 0 but for e^-500
+
 
 def choices_of(copies: Sequence[SeenCopies], places: Sequence[NDArray[np.int64]]) -> Choices:
     """Convert copies for kernels.
@@ -46,7 +48,7 @@ def choices_of(copies: Sequence[SeenCopies], places: Sequence[NDArray[np.int64]]
             number += len(axis)
         begin[c, width] = number
     logs = [s.log_likelihood - s.log_likelihood.max(axis=1, keepdims=True) for s in copies]
-    base = np.concatenate(bases)
+    base, histograms = np.concatenate(bases), [seen.histogram for seen in copies]
     log_likelihood = np.concatenate([np.empty(0), *(each.ravel() for each in logs)])
     return Choices(
         first=first,
@@ -58,6 +60,8 @@ def choices_of(copies: Sequence[SeenCopies], places: Sequence[NDArray[np.int64]]
         base=base,
         weight=np.exp(base),
         copies=np.array([len(each) for each in logs], dtype=np.int64),
+        draws=np.array([h.draws if h else 0 for h in histograms], dtype=np.int64),
+        rate=np.array([min(1 / h.scale, _RATE) if h else 0.0 for h in histograms]),
         log_likelihood=log_likelihood,
         likelihood=np.exp(log_likelihood),
     )

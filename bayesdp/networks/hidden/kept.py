@@ -16,8 +16,8 @@ class Kept(NamedTuple):
     draws : ndarray of float, shape (moves, terms)
         Coefficients.
     accepted : ndarray of bool, shape (moves,)
-    statistics : ndarray of float, shape (moves, terms)
-        Statistics of the hidden graph.
+    statistics : ndarray of float, shape (moves, coordinates)
+        Statistics of the hidden graph: the formula's, then others that were seen.
     density : ndarray of float, shape (moves, 2)
         Share of dyads that are tied in the hidden graph, and in the auxiliary one as first drawn;
         NaN for the latter where Z is known.
@@ -37,12 +37,12 @@ class Kept(NamedTuple):
         return Kept(draws[rows], accepted[rows], statistics[rows], density[rows], variance[rows])
 
 
-def room(size: int, terms: int) -> Kept:
+def room(size: int, terms: int, coordinates: int) -> Kept:
     """Make room for a number of moves."""
     return Kept(
         np.empty((size, terms)),
         np.empty(size, dtype=np.bool_),
-        np.empty((size, terms)),
+        np.empty((size, coordinates)),
         np.empty((size, 2)),
         np.empty((size, terms)),
     )

@@ -21,6 +21,7 @@ from bayesdp.networks.evidence import Constraint, Evidence, check_constraint
 from bayesdp.networks.hidden.chain import Plan
 from bayesdp.networks.hidden.evidence import seen_of
 from bayesdp.networks.hidden.kept import Kept
+from bayesdp.networks.hidden.reweighting import reweighted
 from bayesdp.networks.hidden.start import first_guess
 from bayesdp.networks.network import Network
 from bayesdp.networks.normalizer import no_points
@@ -59,7 +60,7 @@ class HiddenDraws:
     problems : tuple of str
         Reasons to doubt the draws, in words.
     networks : tuple of tuple of Network
-        Some hidden graphs of each chain; the last is that of its last draw.
+        Some hidden graphs of each chain; the last is that of its last move.
     """
 
     terms: tuple[str, ...]
@@ -96,11 +97,14 @@ def sample_hidden(
     in between (`kernels.hidden.moves`). Chains start from graphs of their own and overdispersed
     coefficients, and run in parallel threads. In the warm-up's second half they share their draws,
     from which the guide of far moves is fitted (`networks.hidden.guide`); nothing adapts after it.
-    Z is a sum over all graphs, where they can be listed; otherwise, for up to three coefficients
-    and 5,000 dyads, it comes from tempered chains that cross between sparse and dense graphs
-    (`tempering`); beyond that, it cancels by auxiliary graphs. Auxiliary chains that are too short
-    bias the answer, and badly where they stay in the phase in which they start, which is checked
-    afterwards.
+    Where copies came from noisy histograms, moves are drawn anew by weights in the end
+    (`networks.hidden.reweighting`).
+
+    Z is a sum over all graphs, where they can be listed, and a product over pairs of nodes, where
+    the model has them independent; otherwise, for up to three coefficients and 5,000 dyads, it
+    comes from tempered chains that cross between sparse and dense graphs (`tempering`); beyond
+    that, it cancels by auxiliary graphs. Auxiliary chains that are too short bias the answer, and
+    badly where they stay in the phase in which they start, which is checked afterwards.
 
     Parameters
     ----------
@@ -118,10 +122,10 @@ def sample_hidden(
     draws, tune, chains : int
         Moves of each chain that are kept, moves of its warm-up, and number of chains.
     auxiliary : int, "exact", "tempered" or None
-        Source of Z: "exact" lists all graphs, of at most 22 dyads; "tempered" runs tempered chains;
-        an int is the number of proposals for each auxiliary graph, from the hidden one. None takes
-        the first that is possible; an int is then twice the number of dyads, at most 400 a tie and
-        at least 1,000.
+        Source of Z: "exact" lists all graphs, of at most 22 dyads, or multiplies over independent
+        pairs of nodes; "tempered" runs tempered chains; an int is the number of proposals for each
+        auxiliary graph, from the hidden one. None takes the first that is possible; an int is then
+        twice the number of dyads, at most 400 a tie and at least 1,000.
     tempering : int or None
         Steps of all tempered chains together; None for 16,000.
     levels : int or None
@@ -172,6 +176,7 @@ def sample_hidden(
         plan = Plan(nodes, bound, target, constant, effort, draws, tune, keep_networks, step)
         drawn, known = plan.chains(each, own)
     kept = Kept(*(np.array(part) for part in zip(*(moves for moves, _ in drawn), strict=True)))
+    kept, doubts = reweighted(kept, evidence.copies, seen.whole.choices, own)
     hidden_ties = kept.density[..., 0].ravel() * nodes.dyads
     if known is not None:
         problems = problems_of_constant(known, kept.draws, hidden_ties, own)
@@ -179,13 +184,13 @@ def sample_hidden(
         problems = problems_of_auxiliary(
             formula, drawn[0][1][-1], None, kept.draws, constant, hidden_ties, own
         )
-    problems = [*evidence.problems, *_collapses(kept.density[..., 0]), *problems]
+    problems = [*evidence.problems, *doubts, *_collapses(kept.density[..., 0]), *problems]
     if problems:
         warn_about(f"{UNRELIABLE}: {'; '.join(problems)}", "network-fit", stacklevel=2)
     return HiddenDraws(
         terms=bound.names[:terms],
         theta=kept.draws,
-        statistics=np.round(kept.statistics, _DECIMALS) + 0.0,
+        statistics=np.round(kept.statistics[..., :terms], _DECIMALS) + 0.0,
         accepted=kept.accepted,
         density=kept.density[..., 0],
         auxiliary_density=kept.density[..., 1],

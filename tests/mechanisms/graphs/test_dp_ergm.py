@@ -75,12 +75,12 @@ def cells_law(mechanism, grid, small):
     return np.array([choice.logp(np.arange(choice.k), u) for u in utilities])
 
 
-def network_law(grid, small):
+def network_law(grid, small, points=5):
     """Pr[network | cell], shape (cells, graphs), over uniform points of a cell."""
-    nodes, weights = np.polynomial.legendre.leggauss(5)
+    nodes, weights = np.polynomial.legendre.leggauss(points)
     steps = 2 * np.arange(grid.bins) + 1 - grid.bins
     law = 0.0
-    for where in itertools.product(range(5), repeat=len(grid.centre)):
+    for where in itertools.product(range(points), repeat=len(grid.centre)):
         axes = [
             c + float(w) * (steps + nodes[k])
             for c, w, k in zip(grid.centre, grid.width, where, strict=True)
@@ -346,9 +346,10 @@ def test_wrong_networks_and_relations_are_refused():
         wide.check_statistic(Network(5))
     with pytest.raises(bdp.errors.InvalidInput, match="dyads"):
         dataclasses.replace(mechanism, nodes=20_000).check_statistic(Network(20_000))
-    perturbed = dataclasses.replace(mechanism, method="sphc")
-    for attempt in (perturbed.evidence, lambda z: mechanism.logp(z, z)):
+    published = dataclasses.replace(mechanism, calibration="published", centre=None, scale=None)
+    for attempt in (published.evidence, lambda z: mechanism.logp(z, z)):
         with pytest.raises(bdp.errors.InvalidInput, match=r"bdp\.combine"):
             attempt(Network(5))
+    perturbed = dataclasses.replace(mechanism, method="sphc")
     with pytest.raises(bdp.errors.InvalidInput, match="power is defined for"):
         _ = perturbed.power

@@ -134,7 +134,8 @@ def test_a_constant_that_is_not_known_well_is_told(monkeypatch):
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        ({"method": "sphc"}, "the law of a cell from a pert"),
+        ({"method": "sphc", "calibration": "published", "centre": None, "scale": None},
+         "the grid of the published"),
         ({"calibration": "published", "centre": None, "scale": None}, "the grid of the published"),
         (
             {"formula": "edges + triangle", "nodes": 102, "sensitivities": (1.0, 100.0),

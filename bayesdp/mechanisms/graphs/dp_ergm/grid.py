@@ -115,6 +115,10 @@ class CoefficientGrid:
         """Exponential mechanism that chooses a cell, at epsilon `cost`."""
         return ExponentialMechanism(cost, up(self.sensitivity), self.public.size)
 
+    def power(self, cost: float) -> float:
+        """Power of prior and likelihood by which a cell is chosen at epsilon `cost`."""
+        return float(self.exponential(cost).rate) * 2.0**self.bits
+
     def sdd(self, statistics: Sequence[Fraction], cost: float, copies: int) -> Floats:
         """Draw coefficients by SDD, shape (copies, terms), each at epsilon `cost`."""
         chosen = self.exponential(cost).release(self.utilities(statistics), copies)

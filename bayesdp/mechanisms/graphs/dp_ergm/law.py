@@ -1,17 +1,19 @@
-r"""The law of a network from coefficients by the corrected SDD, given the confidential graph.
+r"""The law of a network from sanitised coefficients, given the confidential graph.
 
 A copy g of a graph x is drawn in three steps (`dp_ergm.grid`): a cell k, uniform coefficients theta
 in it, and g from the model at theta. So
 
-    Pr[g | x]  =  sum_k Pr[k | x] L_k(g),        Pr[k | x] = exp(power u(k, x)) / C(x),
+    Pr[g | x]  =  sum_k Pr[k | x] L_k(g),        Pr[k | x] = exp(power u(k, x)) / C(x)  by SDD,
     L_k(g)     =  mean over theta in cell k of exp(theta . s(g)) / Z(theta),
 
-where C(x), the sum of exp(power u(k, x)) over cells, depends on x too and doesn't cancel. Both have
-as many terms as there are cells: cell and coefficients sum out, and what is left for a chain is the
-hidden graph alone, which enters by its statistics s(x). L_k(g) doesn't depend on x, and is computed
-once, by Gauss and Legendre's rule in each cell. Between the points where log Z is computed, which
-costs most, it is the polynomial through them: it is smooth, and theta . s(g), which is steep where
-g is unlikely, is linear.
+where C(x), the sum of exp(power u(k, x)) over cells, depends on x too and doesn't cancel. By SPHC
+these, with power 1, are the probabilities of each draw of a noisy histogram, and Pr[k | x] is the
+cell's law from that (`bayesdp.mechanisms.selection.histogram_law`). All have as many terms as there
+are cells: cell and coefficients sum out, and what is left for a chain is the hidden graph alone,
+which enters by its statistics s(x). L_k(g) doesn't depend on x, and is computed once, by Gauss and
+Legendre's rule in each cell. Between the points where log Z is computed, which costs most, it is
+the polynomial through them: it is smooth, and theta . s(g), which is steep where g is unlikely, is
+linear.
 
 What has to be known
 --------------------
@@ -39,7 +41,7 @@ from scipy import special
 from bayesdp.mechanisms.graphs.dp_ergm.grid import CoefficientGrid, middles_along
 from bayesdp.networks.auxiliary import MOST_TEMPERED, MOST_TERMS, covers, normalizer_over
 from bayesdp.networks.dyad_table import is_pairwise, known_table
-from bayesdp.networks.evidence import Evidence, SeenCopies
+from bayesdp.networks.evidence import Evidence, Histogram, SeenCopies
 from bayesdp.networks.formula import BoundFormula, bind, parse
 from bayesdp.networks.listing import MOST_DYADS
 from bayesdp.networks.network import Network
@@ -59,7 +61,7 @@ _LIKELY = 8.0  # of a copy's likeliest cell, in logarithms
 
 @dataclass(frozen=True, eq=False)
 class CopiesLaw:
-    """The law of copies given a graph on some nodes, by the corrected SDD.
+    """The law of copies given a graph on some nodes, by the corrected SDD or SPHC.
 
     Parameters
     ----------
@@ -67,14 +69,17 @@ class CopiesLaw:
     empty : Network
         The nodes with their public attributes, without ties.
     grid : CoefficientGrid
-    cost : float
-        Epsilon of one copy.
+    power : float
+        Power of prior and likelihood in a cell's, or a draw's, probability.
+    histogram : Histogram, or None
+        Noisy histogram of draws that a cell was chosen from, if any.
     """
 
     formula: str
     empty: Network
     grid: CoefficientGrid
-    cost: float
+    power: float
+    histogram: Histogram | None = None
 
     @cached_property
     def _bound(self) -> BoundFormula:
@@ -83,11 +88,6 @@ class CopiesLaw:
     @cached_property
     def _pairwise(self) -> bool:
         return is_pairwise(self._bound)
-
-    @cached_property
-    def power(self) -> float:
-        """Power of prior and likelihood, as the exponential mechanism has it."""
-        return float(self.grid.exponential(self.cost).rate) * 2.0**self.grid.bits
 
     @cached_property
     def base(self) -> Floats:
@@ -160,7 +160,7 @@ class CopiesLaw:
     def evidence(self, copy: Network) -> Evidence:
         """Evidence of one copy on the hidden graph."""
         logs = self.log_likelihood(copy)
-        seen = SeenCopies(self.formula, self.slope, self.base, logs[None])
+        seen = SeenCopies(self.formula, self.slope, self.base, logs[None], self.histogram)
         return Evidence.of_copies(self.empty, seen, problems=self._problems(logs))
 
     def _problems(self, logs: Floats) -> tuple[str, ...]:
@@ -194,12 +194,11 @@ class Gridded(Protocol):
     def formula(self) -> str:
         """Formula of the model that copies are drawn from."""
 
-    @property
-    def cost(self) -> float:
-        """Epsilon of one copy."""
-
     def public_grid(self, empty: Network) -> CoefficientGrid:
         """Make the grid, from a network without ties."""
+
+    def choice(self, grid: CoefficientGrid) -> tuple[float, Histogram | None]:
+        """Return the power that a cell's probability has, and the histogram on the way, if any."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +214,8 @@ class _Setting:
 @lru_cache(maxsize=4)
 def _law_of(setting: _Setting) -> CopiesLaw:
     made, empty = setting.mechanism, setting.empty
-    return CopiesLaw(made.formula, empty, made.public_grid(empty), made.cost)
+    grid = made.public_grid(empty)
+    return CopiesLaw(made.formula, empty, grid, *made.choice(grid))
 
 
 def law_on(mechanism: Gridded, empty: Network) -> CopiesLaw:

@@ -13,7 +13,7 @@ Eugenio, Jin and Bowen 2020; Liu, modips, section 3.3). The ties enter only thro
 Copies are independent, each at the whole epsilon. One noisy histogram could serve them all, at the
 cost of one; but then the combining rules, which learn of the noise from how copies differ, would
 miss it. Given the graph they are independent, and `bayesdp.mechanisms.graphs.dp_ergm.law` has the
-law of one, by which `bdp.models.ERGMModel` reads those of the corrected SDD.
+law of one, by which `bdp.models.ERGMModel` reads those of the corrected calibration.
 
 Neighbours: EDGE, two graphs on the same public nodes differ in one dyad's tie; NODE, in any of the
 dyads of one node. Node neighbours are at most n - 1 steps of one tie apart, 2 (n - 1) if directed,
@@ -23,6 +23,7 @@ NODE. The corrected SPHC needs no such factor: its bound is for any two data set
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
@@ -60,7 +61,7 @@ from bayesdp.privacy.profile import Profile, pure_profile
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.graphs.dp_ergm.grid import CoefficientGrid
-    from bayesdp.networks.evidence import Evidence
+    from bayesdp.networks.evidence import Evidence, Histogram
     from bayesdp.networks.formula import BoundFormula
 
 _MOST_DYADS = 50_000_000
@@ -332,9 +333,12 @@ class DPERGMMechanism(Mechanism):
         statistics = exact_statistics(network, self.formula)
         if self.method == "sdd":
             return grid.sdd(statistics, self.cost, copies)
+        return grid.sphc(statistics, self._scale_of_counts, self.draws, copies)
+
+    @property
+    def _scale_of_counts(self) -> Fraction:
         given = self.noise_scale
-        scale = noise_of(self.draws, self.epsilon) if given is None else Fraction(given)
-        return grid.sphc(statistics, scale, self.draws, copies)
+        return noise_of(self.draws, self.epsilon) if given is None else Fraction(given)
 
     def _published(self, network: Network, copies: int) -> NDArray[Any]:
         """Draw coefficients from a Markov chain's posterior, as published."""
@@ -404,15 +408,21 @@ class DPERGMMechanism(Mechanism):
         why = self._no_law()
         return (IntractableView(GraphView, why),) if why else (GraphView(self.evidence),)
 
+    def choice(self, grid: CoefficientGrid) -> tuple[float, Histogram | None]:
+        """Return the power that a cell's probability has, and the histogram on the way, if any."""
+        if self.method == "sdd":
+            return grid.power(self.cost), None
+        from bayesdp.mechanisms.selection.histogram_law import log_probabilities
+        from bayesdp.networks.evidence import Histogram
+
+        draws, scale = self.draws, float(self._scale_of_counts)
+        law = functools.partial(log_probabilities, draws=draws, scale=scale, whole=True)
+        return 1.0, Histogram(draws, scale, law)
+
     def _no_law(self) -> str | None:
         """Say why the law given the graph isn't known; None where it is."""
         if self.calibration == "published":
             why = "the grid of the published calibration depends on the confidential graph"
-        elif self.method == "sphc":
-            why = (
-                "the law of a cell from a perturbed histogram takes milliseconds a graph, too long "
-                "for a chain over graphs"
-            )
         else:
             from bayesdp.mechanisms.graphs.dp_ergm.law import unknown_constant
 
@@ -429,7 +439,7 @@ class DPERGMMechanism(Mechanism):
         Raises
         ------
         InvalidInput
-            If the law is intractable: for any but the corrected SDD, and where the model's constant
+            If the law is intractable: in the published calibration, and where the model's constant
             isn't known (`dp_ergm.law`).
         """
         if why := self._no_law():
@@ -459,6 +469,6 @@ _COMBINE = (
 )
 _NO_LOGP = (
     "the law of networks from sanitised coefficients is an integral, intractable in general; "
-    "bdp.models.ERGMModel reads those of method='sdd', calibration='corrected'; of others, "
+    "bdp.models.ERGMModel reads those of calibration='corrected'; of others, "
     f"{_COMBINE}"
 )
