@@ -39,7 +39,8 @@ def poststratify(
 
     check_file(out, force=force)
     fitted = read_posterior(posterior)
-    read = [_totals(path) for path in totals]
+    written = _texts(fitted)
+    read = [_totals(path, written) for path in totals]
     found = weigh(fitted, read[0] if len(read) == 1 else read, by=by)
     with whole_file(out) as work:
         found.to_netcdf(str(work))
@@ -59,8 +60,19 @@ def poststratify(
     typer.echo(f"posterior of the population written to {out}")
 
 
-def _totals(path: Path) -> Any:
-    """Read one file of totals."""
+def _texts(fitted: Any) -> list[str]:
+    """Columns whose labels are texts, which 01 is and a number that is read of it isn't."""
+    from bayesdp.inference.table.posterior import TablePosterior
+
+    if fitted.attrs.get("family") == "table":
+        columns = TablePosterior.of(fitted).schema.columns.items()
+        return [name for name, each in columns if isinstance(each.shown[0], str)]
+    there = fitted.posterior.coords.items() if "posterior" in fitted.groups() else ()
+    return [str(name) for name, each in there if isinstance(each.to_numpy().flat[0], str)]
+
+
+def _totals(path: Path, written: list[str]) -> Any:
+    """Read one file of totals, and labels that are texts as they are written."""
     from bayesdp.table_files import frame_in, is_table, said_kinds
 
     if not is_table(str(path)) or not path.is_file():
@@ -68,4 +80,4 @@ def _totals(path: Path) -> Any:
             f"totals is {quoted(str(path))}; it must be a {said_kinds()} file that "
             "exists, with columns of labels, and a column total"
         )
-    return frame_in(str(path), None, ())
+    return frame_in(str(path), None, written)

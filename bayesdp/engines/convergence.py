@@ -51,7 +51,8 @@ def sampling_of_chains(x: NDArray[np.float64]) -> Sampling:
     if x.shape[1] < 4 or np.ptp(x) == 0:
         return Sampling(math.nan, math.nan, ess_bulk=math.nan, ess_tail=math.nan)
     az = import_arviz()  # which takes an array as it is, and makes nothing of it first
-    rhat = float(az.rhat(x)) if len(x) > 1 else None
+    with np.errstate(divide="ignore", invalid="ignore"):  # of chains that each stay where they are
+        rhat = float(az.rhat(x)) if len(x) > 1 else None
     return Sampling(
         error=float(np.ravel(az.mcse(x))[0]),
         rhat=rhat,

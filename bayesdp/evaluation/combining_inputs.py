@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -81,8 +82,13 @@ def _check_covariances(v: Floats, diagonal: Floats) -> None:
 
 
 def _names(estimates: Any, variances: Any, size: int) -> tuple[str, ...]:
-    """Return the columns of `estimates`, which labels of `variances` must match in order."""
+    """Return the columns of `estimates`, which labels of `variances` must match in order.
+
+    A list of Series, as of fits' parameters, has its Series' labels.
+    """
     columns = getattr(estimates, "columns", None)
+    if columns is None and isinstance(estimates, list | tuple):
+        columns = _labels(estimates)
     if columns is None:
         return tuple(str(j) for j in range(size))
     tables = variances if isinstance(variances, (list, tuple)) else [variances]
@@ -96,3 +102,17 @@ def _names(estimates: Any, variances: Any, size: int) -> tuple[str, ...]:
                     "in one order"
                 )
     return tuple(str(name) for name in columns)
+
+
+def _labels(estimates: Sequence[Any]) -> Any:
+    """Return the labels of a list of Series, which must be the same; None of anything else."""
+    first, *others = (getattr(one, "index", None) for one in estimates)
+    if first is None or callable(first):
+        return None
+    for other in others:
+        if other is None or callable(other) or list(other) != list(first):
+            raise InvalidInput(
+                f"estimates has a copy with labels {list(first)} and one with other labels, or in "
+                "another order; give pd.DataFrame(estimates), which puts them in one order"
+            )
+    return first

@@ -1,6 +1,8 @@
 """Known totals from the command line: of groups, and of a whole table's margins."""
 
+import itertools
 import json
+import warnings
 
 import arviz as az
 import numpy as np
@@ -62,3 +64,43 @@ def test_a_whole_table_is_then_estimated(folder, run_cli):
         status, out, err = run_cli(f"poststratify {wrong}")
         assert (status, out) == (2, "")
         assert message in err
+
+
+@pytest.mark.slow
+def test_labels_that_look_like_numbers_are_as_they_are_written(folder, run_cli):
+    """Of postcodes 01 and 1 are two, and 01 isn't in a column of numbers."""
+    schema = bdp.Schema(
+        {
+            "code": {"type": "category", "labels": ["01", "1", "2.10"]},
+            "kids": {"type": "ordered", "labels": [0, 1]},
+        }
+    )
+    frame = pd.DataFrame({"code": ["01", "1", "2.10"] * 40, "kids": [0, 1] * 60})
+    with bdp.reproducible(1):
+        release = bdp.TableSynthesizer(schema, epsilon=50.0).release(frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = bdp.TableModel().fit(release, draws=20, warmup=10, tables=5, chains=2, seed=1)
+    fitted.to_netcdf("t.nc")
+    (folder / "both.csv").write_text(
+        "code,kids,total\n"
+        + "".join(
+            f"{code},{kids},{total}\n"
+            for total, (code, kids) in enumerate(itertools.product(["2.10", "1", "01"], [1, 0]))
+        )
+    )
+    assert run_cli("poststratify t.nc both.csv --out r.nc")[0] == 0
+    rows = json.loads(run_cli("estimate r.nc --table code --json")[1])
+    assert [row["code"] for row in rows] == ["01", "1", "2.10"]
+    assert [row["mean"] for row in rows] == pytest.approx([9 / 15, 5 / 15, 1 / 15])
+
+    counts = {"01": bdp.Count(160, 400), "1": bdp.Count(10, 100)}
+    release = bdp.synthesizers.DiscreteLaplaceSynthesizer(epsilon=1.0).release(counts)
+    fitted = bdp.BinomialModel().fit(release, draws=50, chains=2, seed=1)
+    fitted.to_netcdf("p.nc")
+    (folder / "t.csv").write_text("group,total\n01,3000\n1,1000\n")
+    said = json.loads(run_cli("poststratify p.nc t.csv --out w.nc --json")[1])
+    p = fitted.posterior["p"]
+    assert said["summary"][0]["mean"] == pytest.approx(
+        float((0.75 * p.sel(group="01") + 0.25 * p.sel(group="1")).mean())
+    )

@@ -49,3 +49,12 @@ def test_of_many_draws_the_limit_is_as_it_was() -> None:
     assert LARGEST_RHAT < one.rhat < LARGEST_RHAT + 0.01
     assert doubts([one] * 1000) == ["R-hat is above 1.01 in 1000 of 1000 groups"]
     assert doubts([sampling_of_chains(np.zeros((4, 1000)))]) == ["R-hat is above 1.01"]
+
+
+def test_chains_that_each_stay_where_they_are_are_convicted_without_numpy_s_words() -> None:
+    """As of a rare label's share, of which every latent table of a chain has one number."""
+    apart = np.repeat([[1.0], [2.0]], 20, axis=1)
+    assert sampling_of_chains(apart).rhat == np.inf
+    once = np.zeros((2, 20))
+    once[0, 3] = 1.0
+    assert np.isfinite(sampling_of_chains(once).rhat)

@@ -235,3 +235,17 @@ def test_copies_that_hardly_differ_have_infinite_degrees_of_freedom(rule, moved)
     both = bdp.combine(q, np.ones((2, 2)), rule=rule)
     alone = bdp.combine(q[:, 0], np.ones(2), rule=rule)
     assert both.df[0] == alone.df == np.inf
+
+
+def test_lists_of_series_are_combined_by_their_labels():
+    """Of fits whose rare labels differ, as many parameters were averaged by their places."""
+    one = pd.Series({"Intercept": 1.0, "job[b]": 2.0})
+    found = bdp.combine([one, one + 1], [one.abs() + 1] * 2, rule="rubin")
+    assert found.names == ("Intercept", "job[b]")
+    for other in (one[::-1], one.rename({"job[b]": "job[c]"}), one.to_numpy()):
+        with pytest.raises(bdp.errors.InvalidInput, match="one with other labels, or in another"):
+            bdp.combine([one, other], [[1.0, 1.0]] * 2, rule="rubin")
+    with pytest.raises(bdp.errors.InvalidInput, match="one order"):
+        bdp.combine([one, one + 1], [one[::-1] + 1] * 2, rule="rubin")
+    numbers = bdp.combine([pd.Series([1.0, 2.0])] * 2, [[1.0, 1.0]] * 2, rule="rubin")
+    assert numbers.names == ("0", "1")

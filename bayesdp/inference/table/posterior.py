@@ -35,7 +35,7 @@ from bayesdp.inference.table.margins import (
 from bayesdp.inference.table.moments import estimates_by_moments
 from bayesdp.inference.table.numbers import aligned, counts_of, numbers_of
 from bayesdp.inference.table.pooling import by_pools
-from bayesdp.inference.table.regression import FAMILIES, fit_of, prepared
+from bayesdp.inference.table.regression import FAMILIES, fit_of
 from bayesdp.inference.table.released import RELEASED
 from bayesdp.inference.table.spread import doubts_of_spreads
 from bayesdp.schema.formulas import columns_and_sums
@@ -385,13 +385,13 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         It is fitted by statsmodels to each latent table, or, where it can be, by the released
         counts themselves ("moments"): a linear, logistic or Poisson regression of which the columns
         of any two terms, the outcome's included, were measured together: pairs, or with a term of
-        two columns, as age:C(sex), triples (`bayesdp.inference.table.moments`,
-        `bayesdp.inference.table.generalized`). By tables slopes are drawn to 0 where noise is wide
-        for the cells; by moments they aren't, and intervals are wider.
+        two columns, triples (`bayesdp.inference.table.moments`). By tables slopes are drawn to 0
+        where noise is wide for the cells; by moments they aren't, and intervals are wider.
 
         A number stands for its cell by the cell's middle, a date by its year with a fraction, a
         boolean by 0 and 1; the outcome of a logistic regression is one of these or a category of
-        two labels, whose last one counts as 1. Records with a missing value are left out.
+        two labels, whose last one counts as 1. Records with a missing value are left out, also
+        by income > 40, which is false of it; by np.isnan(income), which asks no value, they aren't.
 
         Parameters
         ----------
@@ -456,7 +456,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         self._warn_of_spreads(names, drowned=moments is None)
 
         def fitted(codes: pd.DataFrame) -> Any:
-            found = fit_of(formula, family, prepared(columns, codes))
+            found = fit_of(formula, family, columns, codes)
             odd[0] += not found.converged
             return found.coefficients
 

@@ -12,13 +12,17 @@ from scipy import linalg
 
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.schema.column import Column
-from bayesdp.schema.formulas import outcome_of
+from bayesdp.schema.formulas import columns_of_term, outcome_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FAMILIES = ("linear", "logit", "poisson", "ordinal")
 _DEPENDENT = 1e-9  # of columns of length 1
+_NONE = (
+    "and a table has no record with a value of all that it has, as where a column is missing in "
+    "all; leave that out"
+)
 
 
 def prepared(columns: Mapping[str, Column], codes: pd.DataFrame) -> pd.DataFrame:
@@ -69,8 +73,15 @@ class Fit(NamedTuple):
         return (errors**2).reindex(self.coefficients.index)
 
 
-def fit_of(formula: str, family: str, frame: pd.DataFrame) -> Fit:
-    """Fit a regression by statsmodels.
+def fit_of(formula: str, family: str, columns: Mapping[str, Column], codes: pd.DataFrame) -> Fit:
+    """Fit a regression to the records of a coded table that have a value of all that is asked.
+
+    Parameters
+    ----------
+    formula, family : str
+    columns : mapping of str to Column
+        The formula's columns.
+    codes : DataFrame
 
     Raises
     ------
@@ -79,6 +90,11 @@ def fit_of(formula: str, family: str, frame: pd.DataFrame) -> Fit:
     """
     import patsy
 
+    frame = prepared(columns, codes)
+    if frame.isna().to_numpy().any():
+        frame = frame.dropna(subset=_valued(formula, family, columns))
+        if not len(frame):
+            raise InvalidInput(f"formula is {quoted(formula)}, {_NONE}")
     frame, labels = coded(formula, family, frame)
     try:
         with warnings.catch_warnings():
@@ -97,6 +113,31 @@ def fit_of(formula: str, family: str, frame: pd.DataFrame) -> Fit:
         ) from error
 
 
+def _valued(formula: str, family: str, columns: Mapping[str, Column]) -> list[str]:
+    """Columns of which the formula asks a value, and not only whether it is missing.
+
+    Of a missing number, income > 40 is false, so that patsy alone would leave in some that have no
+    value. What has one value wherever its column has any, as np.isnan(income), asks for none.
+    """
+    import pandas as pd
+    import patsy
+
+    rows, known = np.arange(max(column.size for column in columns.values())), list(columns)
+    codes = pd.DataFrame({name: rows % column.size for name, column in columns.items()})
+    try:
+        frame = coded(formula, family, prepared(columns, codes))[0]
+        sides = patsy.dmatrices(formula, frame, NA_action=patsy.NAAction(NA_types=[]))
+    except Exception:  # patsy raises many kinds; the table's own regression says what is wrong
+        return known
+    asked: set[str] = set()
+    for side in sides:
+        for term, where in side.design_info.term_slices.items():
+            owners = columns_of_term(term, known)
+            if len(owners) > 1 or np.any(side[:, where] != side[:1, where]):
+                asked |= owners
+    return [name for name in known if name in asked]
+
+
 def _fault(outcome: pd.DataFrame, design: pd.DataFrame) -> str:
     """Words about a formula whose sides in a table can't be fitted; empty where they can."""
     if outcome.shape[1] != 1:
@@ -107,10 +148,7 @@ def _fault(outcome: pd.DataFrame, design: pd.DataFrame) -> str:
     if not design.shape[1]:
         return "which has no predictor; write 'outcome ~ 1' for the mean alone"
     if not len(design):
-        return (
-            "and a table has no record with a value of all that it has, as where a column is "
-            "missing in all, or a function of a whole column meets a missing value; leave that out"
-        )
+        return _NONE
     return ""
 
 

@@ -15,6 +15,7 @@ import bayesdp as bdp
 from bayesdp.engines.latent_records import ABSENT
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.table.model import tables_kept
+from bayesdp.inference.table.regression import fit_of, prepared
 
 SCHEMA = bdp.Schema(
     {
@@ -243,6 +244,44 @@ def test_a_regression_is_that_of_each_table():
 
 
 @pytest.mark.parametrize(
+    "formula",
+    [
+        "age ~ I(smokes > 0.5)",
+        "I(1 * (smokes > 0.5)) ~ age",
+        "age ~ np.nan_to_num(smokes) + school",
+        "age ~ standardize(smokes) + school",
+    ],
+)
+def test_a_condition_leaves_out_records_without_a_value(formula):
+    """Of a missing value patsy takes a comparison for false, as nobody who smokes."""
+    idata = fitted("gaussian", "replace_one")
+    asked = {"by": "tables", "target": "data", "draws": 40, "seed": 1}
+    codes = idata.tables["records"].to_numpy().reshape(-1, 400, 4)[7]
+    table = prepared(SCHEMA.columns, pd.DataFrame(codes.astype(int), columns=NAMES))
+    complete = table[["age", "smokes", "school"]].dropna()
+    assert 0 < len(complete) < 400
+    expected = smf.ols(formula, complete).fit().params
+    np.testing.assert_allclose(idata.regression(formula, **asked).draws[7], expected.to_numpy())
+
+
+@pytest.mark.parametrize("formula", ["age ~ smokes", "age ~ C(smokes)", "age ~ bs(smokes, df=3)"])
+def test_a_table_in_which_nobody_has_a_value_is_refused(formula):
+    codes = pd.DataFrame({"age": [0, 1, 2], "smokes": [2, 2, 2]})
+    columns = {name: SCHEMA.columns[name] for name in codes}
+    with pytest.raises(InvalidInput, match="no record with a value of all that"):
+        fit_of(formula, "linear", columns, codes)
+
+
+def test_whether_a_value_is_missing_can_be_asked():
+    idata = fitted("gaussian", "replace_one")
+    formula = "I(1 * np.isnan(smokes)) ~ age"
+    found = idata.regression(formula, target="data", draws=40, seed=1)
+    codes = idata.tables["records"].to_numpy().reshape(-1, 400, 4)[7]
+    table = prepared(SCHEMA.columns, pd.DataFrame(codes.astype(int), columns=NAMES))
+    np.testing.assert_allclose(found.draws[7], smf.ols(formula, table).fit().params.to_numpy())
+
+
+@pytest.mark.parametrize(
     ("formula", "family"),
     [
         ("smokes ~ age", "logit"),
@@ -307,7 +346,6 @@ def test_any_function_of_a_table():
         (lambda p: p.regression("sex ~ smokes", family="ordinal"), "without an order"),
         (lambda p: p.regression("Q('school') ~ age", family="logit"), "a category of 3 labels"),
         (lambda p: p.regression("age ~ 0"), "'age ~ 0', which has no predictor; write 'outcome ~"),
-        (lambda p: p.regression("age ~ standardize(smokes)"), "no record with a value of all that"),
         (lambda p: p.regression("age > 40 ~ smokes", family="logit"), r"as I\(1 \* \(age"),
         (lambda p: p.regression("age + smokes ~ school"), "outcome isn't one column of numbers"),
         (lambda p: p.estimate("mean"), "function is 'mean'; give one that takes a DataFrame"),
