@@ -151,7 +151,7 @@ def symmetric_pld(interval: float, places: NDArray[np.int64], deltas: NDArray[np
     mirrored = -np.expm1(-places * interval) + minus * deltas
     places = np.concatenate([-places[:0:-1], places])
     deltas = np.concatenate([mirrored[:0:-1], deltas])
-    kept = _convex(places * interval, deltas)
+    kept = _convex(np.asarray(places * interval, dtype=np.float64), deltas)
     falling = np.maximum.accumulate(deltas[kept][::-1])[::-1]
     pmf = pld_pmf.create_pmf_pessimistic_connect_dots(interval, places[kept], falling)
     return privacy_loss_distribution.PrivacyLossDistribution(pmf)
