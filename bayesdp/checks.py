@@ -10,7 +10,7 @@ import dataclasses
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -228,9 +228,14 @@ def check_below(name: str, value: Any, most: float) -> float:
 
 
 def check_even(data: Any) -> None:
-    """Raise InvalidInput if records are a list of rows that differ in length."""
+    """Raise InvalidInput if records are a list of uneven rows, or a table of Arrow's."""
     import numpy as np
 
+    if not all(isinstance(name, Hashable) for name in getattr(data, "columns", ())):
+        raise InvalidInput(
+            f"data is {kind_of(data)} whose columns have no names; give a DataFrame, as "
+            "data.to_pandas(), or bdp.scan(pyarrow.dataset.dataset(data), 'column')"
+        )
     if isinstance(data, list | tuple):
         try:
             np.shape(data)

@@ -26,6 +26,9 @@ from bayesdp.inference.table.marginal import laws_of
 if TYPE_CHECKING:
     import pymc as pm
 
+_WHOLE = ("int", "uint", "bool")
+"""Beginnings of the names of integers' types."""
+
 
 def observe(
     release: Releases,
@@ -101,7 +104,13 @@ def observe(
     laws = laws_of(releases, columns)
     name = _free(model, name)
     latent = _found(model, statistic)
-    whole = latent.dtype.startswith(("int", "uint", "bool"))
+    whole = latent.dtype.startswith(_WHOLE)
+    if not whole and _is_censored_integers(latent):
+        raise InvalidInput(
+            "statistic is a censored distribution of integers with a bound that isn't one, which "
+            "PyMC takes for continuous; give integers as both bounds, as "
+            "pm.Censored.dist(pm.Poisson.dist(mu), lower=0, upper=9)"
+        )
     exact = all(is_exact(part.mechanism) for parts in laws for part in parts)
     if _is_unnamed(latent, model):
         if not whole and exact and len(laws) == 1:
@@ -169,3 +178,15 @@ def _is_unnamed(latent: Any, model: pm.Model) -> bool:
     if latent.owner is None or latent in model.basic_RVs:
         return False
     return isinstance(latent.owner.op, RandomVariable | SymbolicRandomVariable)
+
+
+def _is_censored_integers(latent: Any) -> bool:
+    """Return True if a variable is a distribution of integers, moved to bounds beyond them."""
+    from pymc.distributions.censored import CensoredRV
+
+    made = latent.owner
+    return (
+        made is not None
+        and isinstance(made.op, CensoredRV)
+        and (made.inputs[0].dtype.startswith(_WHOLE))
+    )

@@ -31,6 +31,7 @@ _PLD_POINTS = 250
 _LARGEST = 1e100  # beyond it no root is looked for
 _NEGLIGIBLE = 1e-20  # a delta that a loss distribution takes for an infinite loss
 _FURTHEST = 1e5  # epsilon beyond which all that is left of one counts as an infinite loss
+_ROUNDING = 1e-8  # in a delta, by which a point may seem to be above a line
 _STEP = 1 / 64  # of the double-exponential rule; a half of it changes no digit
 
 
@@ -148,12 +149,31 @@ def symmetric_pld(interval: float, places: NDArray[np.int64], deltas: NDArray[np
 
     minus = np.exp(-places * interval)
     mirrored = -np.expm1(-places * interval) + minus * deltas
-    pmf = pld_pmf.create_pmf_pessimistic_connect_dots(
-        interval,
-        np.concatenate([-places[:0:-1], places]),
-        np.concatenate([mirrored[:0:-1], deltas]),
-    )
+    places = np.concatenate([-places[:0:-1], places])
+    deltas = np.concatenate([mirrored[:0:-1], deltas])
+    kept = _convex(np.asarray(places * interval, dtype=np.float64), deltas)
+    falling = np.maximum.accumulate(deltas[kept][::-1])[::-1]
+    pmf = pld_pmf.create_pmf_pessimistic_connect_dots(interval, places[kept], falling)
     return privacy_loss_distribution.PrivacyLossDistribution(pmf)
+
+
+def _convex(epsilons: NDArray[np.float64], deltas: NDArray[np.float64]) -> list[int]:
+    """Positions of the points of a profile that are below all lines between the others.
+
+    A profile is convex in exp(epsilon), and so below such a line, but the bounds on it needn't be:
+    that of a sum of costs is 1 up to one of them, which no profile with a smaller delta can be.
+    """
+    kept: list[int] = []
+    for k, (end, last) in enumerate(zip(epsilons, deltas, strict=True)):
+        while len(kept) > 1:
+            i, j = kept[-2:]
+            first, middle = epsilons[i], epsilons[j]
+            share = np.exp(middle - end) * np.expm1(first - middle) / np.expm1(first - end)
+            if deltas[j] <= deltas[i] + share * (last - deltas[i]) + _ROUNDING:
+                break
+            kept.pop()
+        kept.append(k)
+    return kept
 
 
 def of_a_function(what: str) -> Profile:

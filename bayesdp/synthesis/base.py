@@ -313,4 +313,6 @@ def _taken(records: Any, places: Any) -> Any:
         return records.iloc[places]
     if isinstance(records, Sequence):
         return [records[place] for place in places.tolist()]
+    if hasattr(records, "to_pandas") and hasattr(records, "take"):  # an array of Arrow's
+        return records.take(places)
     return records[places]

@@ -51,10 +51,11 @@ def rows_by_group(by: Any, n: int, data: Any = None) -> dict[Label, NDArray[np.i
     if labels.shape != (n,):
         raise InvalidInput("by must be one column, as long as data")
     present = set(labels.tolist())
-    if hasattr(by, "cat"):
-        order = [category for category in by.cat.categories if category in present]
-    else:
+    categories = getattr(getattr(by, "cat", by), "categories", None)
+    if categories is None:  # Polars' columns all have a `cat`, which has none
         order = sorted_labels(present)
+    else:
+        order = [category for category in categories if category in present]
     return {check_label(raw): np.flatnonzero(labels == raw) for raw in order}
 
 

@@ -478,3 +478,35 @@ class TestBadInput:
         release = bdp.Release.of(bdp.mechanisms.DiscreteLaplaceMechanism(1e6, 1.0), outputs=[3])
         with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match="noise reaches"):
             bdp.observe(release, pm.Poisson.dist(3.0))
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_censored_integers_need_whole_bounds(named):
+    release = bdp.Release.of(bdp.mechanisms.DiscreteLaplaceMechanism(1.0, 1), [5])
+    with pm.Model():
+        mu = pm.HalfNormal("mu", 5)
+        counts = pm.Poisson.dist(mu)
+        if named:
+            counts = pm.Censored("x", counts, lower=None, upper=9)
+        else:
+            counts = pm.Censored.dist(counts, lower=None, upper=9)
+        with pytest.raises(bdp.errors.InvalidInput, match="give integers as both bounds"):
+            bdp.observe(release, counts)
+
+
+def test_censored_integers_are_summed_out():
+    mechanism = bdp.mechanisms.DiscreteLaplaceMechanism(1.0, 1)
+    release = bdp.Release.of(mechanism, [9])
+    law = {}
+    for mu in (4.0, 8.0):
+        with pm.Model():
+            censored = pm.Censored.dist(pm.Poisson.dist(mu), lower=0, upper=9)
+            law[mu] = float(bdp.observe(release, censored).eval())
+    x = np.arange(10)
+    wanted = {}
+    for mu in (4.0, 8.0):
+        p = stats.poisson(mu).pmf(x)
+        p[-1] = stats.poisson(mu).sf(8)
+        wanted[mu] = math.log(p @ np.exp(mechanism.logp(9, x)))
+    # PyMC's tail of a Poisson law has eight digits.
+    assert law[8.0] - law[4.0] == pytest.approx(wanted[8.0] - wanted[4.0], rel=1e-7)

@@ -15,7 +15,7 @@ import bayesdp as bdp
 from bayesdp.privacy import loss_distribution
 from bayesdp.privacy.advanced_composition import dwork_rothblum_vadhan, kairouz_oh_viswanath
 from bayesdp.privacy.conversions import gdp_to_epsilon
-from bayesdp.privacy.profile import gaussian_profile
+from bayesdp.privacy.profile import gaussian_profile, hockey_stick
 
 OPTIMAL = "optimal composition"
 
@@ -368,3 +368,20 @@ def test_a_mechanism_of_one_promise_is_not_asked_for_ever():
 
     with pytest.raises(bdp.errors.InvalidInput, match="no epsilon is enough"):
         bdp.compose([Fixed(), promise(1.0)], delta=1e-6)
+
+
+def test_a_choice_and_the_copies_after_it_compose():
+    """A sum of two costs is a promise whose profile is 1 below one of them, as no profile is."""
+    families = (bdp.families.Bernoulli(), bdp.families.Bernoulli((9.0, 1.0)))
+    copy = bdp.mechanisms.ModipsSBSMechanism(families[0], 4, (1.3,), n=3)
+    made = bdp.mechanisms.SelectedModipsMechanism(copy, families, epsilon=1.0)
+    outputs = [(i, z) for i in (0, 1) for z in range(5)]
+    laws = np.array([[float(made.logp(z, bdp.Count(x, 3))) for z in outputs] for x in range(4)])
+    for count in (1, 2):
+        joint = laws if count == 1 else (laws[:, :, None] + laws[:, None]).reshape(4, -1)
+        for delta in (1e-6, 1e-2):
+            claim = bdp.compose([(made, count)], delta=delta).epsilon
+            assert claim <= made.guarantee(copies=count, delta=delta).epsilon * (1 + 1e-9)
+            for one in (0, 1, 2):
+                for p, q in ((joint[one], joint[one + 1]), (joint[one + 1], joint[one])):
+                    assert hockey_stick(p, q, claim) <= delta

@@ -226,3 +226,15 @@ def test_clamping_a_release_costs_nothing_more(scale, low, width, epsilon):
 def test_a_delta_that_came_out_as_nan_is_one():
     assert round_up(math.nan) == 1
     assert Profile(lambda epsilon: math.nan, math.inf).delta(1.0) == 1
+
+
+def test_a_bound_that_is_no_profile_has_a_loss_distribution():
+    sure = Profile(lambda at: 1.0 if at < 1 else 0.3 * -math.expm1(at - 2), 2.0)
+    pld = sure.pld()
+    for epsilon in (1.2, 1.7, 1.99):
+        assert sure.delta(epsilon) <= pld.get_delta_for_epsilon(epsilon) * (1 + 1e-6)
+    # What follows at 0 from the bound at 1: the line between its two mirrored points.
+    d = 0.3 * -math.expm1(-1)
+    assert pld.get_delta_for_epsilon(0.0) == pytest.approx(
+        (math.e - 1 + 2 * d) / (math.e + 1), rel=0.02
+    )

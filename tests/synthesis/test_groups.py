@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import bayesdp as bdp
@@ -82,3 +83,30 @@ def test_masked_events_are_refused():
     made, data = MADE["events"]
     with pytest.raises(bdp.errors.InvalidInput, match="masked"):
         made.release(np.ma.array(data.tolist(), mask=[True] + [False] * 79), by=GROUPS)
+
+
+@pytest.mark.parametrize("kind", ["polars", "arrow", "chunks"])
+def test_columns_of_other_libraries_are_counted_as_lists_are(kind):
+    polars = pytest.importorskip("polars") if kind == "polars" else None
+
+    def column(values):
+        if polars is not None:
+            return polars.Series(values)
+        return pa.array(values) if kind == "arrow" else pa.chunked_array([values[:2], values[2:]])
+
+    records, regions = [0, 1, 1, 0, 1], ["n", "s", "n", "s", "s"]
+    synthesizer = bdp.BetaBinomialSynthesizer(epsilon=1.0)
+    found = synthesizer.tallies(column(records), column(regions))
+    assert found == synthesizer.tallies(records, regions)
+
+
+def test_a_bare_categorical_keeps_its_order_as_one_in_a_series_does():
+    regions = pd.Categorical(["n", "s", "n"], categories=["s", "w", "n"])
+    synthesizer = bdp.BetaBinomialSynthesizer(epsilon=1.0)
+    assert list(synthesizer.tallies([0, 1, 1], regions)) == ["s", "n"]
+    assert list(synthesizer.tallies([0, 1, 1], pd.Series(regions))) == ["s", "n"]
+
+
+def test_a_table_of_arrows_is_refused_with_the_way_out():
+    with pytest.raises(bdp.errors.InvalidInput, match=r"data is a Table .* data\.to_pandas\(\)"):
+        bdp.BetaBinomialSynthesizer(epsilon=1.0).release(pa.table({"x": [0, 1, 1]}))

@@ -345,3 +345,10 @@ def test_bad_structural_zeros_are_named(wrong, message):
     good = {"n": None, "expected": (1.0, 0.0, 2.0), "prior": 2.0, "total": 4}
     with pytest.raises(bdp.errors.InvalidInput, match=message):
         Counts(**{**good, **wrong})
+
+
+def test_copies_without_a_fixed_total_compose():
+    made = bdp.mechanisms.PoissonGammaMechanism(10, (9.0, 5.0), 20.0, None)
+    alone = made.guarantee(copies=3, delta=1e-3)
+    together = bdp.compose([(made, 3)], delta=1e-3)
+    assert made.guarantee(delta=1e-3).epsilon < together.epsilon <= alone.epsilon
