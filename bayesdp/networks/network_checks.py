@@ -21,6 +21,11 @@ def checked_nodes(nodes: Any) -> Sequence[Hashable]:
     """Return labels of at least two nodes, each once, or raise InvalidInput."""
     if isinstance(nodes, Integral) and not isinstance(nodes, bool):
         nodes = range(check_at_least("nodes", nodes, 2))
+    elif isinstance(nodes, dict) or hasattr(nodes, "columns") or hasattr(nodes, "is_directed"):
+        raise InvalidInput(
+            f"nodes is of type {type(nodes).__name__}, whose ties Network doesn't read; make the "
+            "network with Network.from_networkx, from_adjacency, from_edges or from_pandas"
+        )
     elif isinstance(nodes, str | bool) or not isinstance(nodes, Iterable):
         raise InvalidInput(
             f"nodes is {quoted(nodes)}; it must be a whole number or a list of labels"

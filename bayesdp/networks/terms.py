@@ -222,6 +222,8 @@ def _edgecov(network: Network, attribute: str) -> list[Coordinate]:
 
 def _counts(term: str, given: Any, least: int) -> list[int]:
     each = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    if not each:
+        raise InvalidInput(f"{term}'s k is an empty list; give a number, or leave {term} out")
     for k in each:
         if isinstance(k, bool) or not isinstance(k, int) or k < least:
             raise InvalidInput(

@@ -120,6 +120,7 @@ REFUSED = [
     ("kstar(0)", "k is 0"),
     ("degree(1.5)", "k is 1.5"),
     ("degree(True)", "k is True"),
+    ("degree([])", "k is an empty list"),
     ("nodematch('age')", "no attribute 'age'; they have: 'constant', 'group', 'holes', 'x'"),
     ("nodematch('group', diff=1)", "diff is 1"),
     ("nodematch('constant')", "the same for all nodes"),
