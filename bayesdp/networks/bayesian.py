@@ -26,7 +26,7 @@ from bayesdp.networks.auxiliary import (
 )
 from bayesdp.networks.chain import Moves, Plan
 from bayesdp.networks.formula import BoundFormula, bind, parse
-from bayesdp.networks.network import Network
+from bayesdp.networks.network import Network, as_network
 from bayesdp.networks.normalizer import Normalizer, no_points
 from bayesdp.networks.prior import NormalPrior
 from bayesdp.networks.pseudolikelihood import check_rank, climb, dyads_of, inverse
@@ -72,7 +72,7 @@ class BayesianERGM:
 
     def fit(
         self,
-        network: Network,
+        network: Any,
         *,
         draws: int = 4_000,
         tune: int = 1_000,
@@ -100,7 +100,7 @@ class BayesianERGM:
 
         Parameters
         ----------
-        network : Network
+        network : Network or networkx graph
             The observed network.
         draws, tune, chains : int
             Moves of each chain that are kept, moves of its warm-up, and number of chains, which run
@@ -137,6 +137,7 @@ class BayesianERGM:
             auxiliary graphs still depend on their start; if graphs of the model are nothing like
             the network.
         """
+        network = as_network(network)
         bound = bind(self.formula, network)
         counts = (("draws", draws), ("tune", tune), ("chains", chains))
         draws, tune, chains = (check_at_least_one(*count) for count in counts)
@@ -168,7 +169,7 @@ class BayesianERGM:
         return self._inference_data(bound, start.statistics, moves, constant, problems)
 
     def compare_auxiliary(
-        self, network: Network, *, auxiliary: int | None = None, seed: Seed = None, **options: Any
+        self, network: Any, *, auxiliary: int | None = None, seed: Seed = None, **options: Any
     ) -> pd.DataFrame:
         """Compare fits whose auxiliary graphs have the default length and twice that.
 
@@ -183,7 +184,7 @@ class BayesianERGM:
         """
         import pandas as pd
 
-        az = import_arviz()
+        az, network = import_arviz(), as_network(network)
         steps = default_steps(network, auxiliary, "auxiliary")
         once, twice = generators(seed, 2)
         rows = {}

@@ -17,7 +17,7 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.kernels.graphs.graph import Graph
 from bayesdp.kernels.graphs.markov import Model, add_up
 from bayesdp.networks.graph import empty_graph
-from bayesdp.networks.network import Network
+from bayesdp.networks.network import Network, as_network
 from bayesdp.networks.terms import TERMS, Coordinate
 
 
@@ -243,12 +243,12 @@ def _model(coordinates: list[Coordinate], n: int) -> Model:
     )
 
 
-def statistics(network: Network, formula: str) -> dict[str, float]:
+def statistics(network: Any, formula: str) -> dict[str, float]:
     """Compute the statistics of a network by name, in the order of the formula.
 
     Parameters
     ----------
-    network : Network
+    network : Network or networkx graph
     formula : str
         As for `parse`.
 
@@ -263,6 +263,7 @@ def statistics(network: Network, formula: str) -> dict[str, float]:
     >>> statistics(Network(3, [[0, 1], [0, 2], [1, 2]]), "edges + triangle")
     {'edges': 3.0, 'triangle': 1.0}
     """
+    network = as_network(network)
     bound = bind(formula, network)
     values = bound.graph(network)[1]
     return dict(zip(bound.names, values.tolist(), strict=True))

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesdp.errors import InvalidInput
 from bayesdp.networks.graph import graph_of
-from bayesdp.networks.network import Network
+from bayesdp.networks.network import Network, as_network
 from bayesdp.networks.randomness import Seed, generators
-from bayesdp.networks.simulation import simulate
+from bayesdp.networks.simulation import as_coefficients, simulate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +96,7 @@ class GoodnessOfFit:
 
 
 def goodness_of_fit(
-    network: Network,
+    network: Any,
     formula: str,
     coef: ArrayLike,
     *,
@@ -111,7 +111,7 @@ def goodness_of_fit(
 
     Parameters
     ----------
-    network : Network
+    network : Network or networkx graph
         The observed network.
     formula : str
         As for `parse`.
@@ -134,7 +134,8 @@ def goodness_of_fit(
     InvalidInput
         As for `simulate`.
     """
-    given = np.array(coef, dtype=np.float64)
+    network = as_network(network)
+    given = as_coefficients(coef)
     if given.ndim > 2 or not given.size:
         raise InvalidInput(f"coef has shape {given.shape}; it must be (terms,) or (draws, terms)")
     options: dict[str, Any] = {

@@ -11,7 +11,7 @@ from scipy import optimize, special
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import EngineFailed
 from bayesdp.networks.formula import bind
-from bayesdp.networks.network import Network
+from bayesdp.networks.network import as_network
 from bayesdp.networks.pseudolikelihood import Fit, fit_mple, inverse
 from bayesdp.networks.randomness import Seed, generators
 from bayesdp.networks.simulation import Start, between_steps, default_steps
@@ -24,7 +24,7 @@ _BATCHES = 25  # of each chain, for the error of its mean
 
 
 def fit_mle(
-    network: Network,
+    network: Any,
     formula: str,
     *,
     offset: Any = None,
@@ -46,7 +46,7 @@ def fit_mle(
 
     Parameters
     ----------
-    network : Network
+    network : Network or networkx graph
         The observed network.
     formula : str
         As for `parse`.
@@ -68,6 +68,7 @@ def fit_mle(
         If the chains run to the empty or the complete graph, or the hull never contains the
         observed statistics: the model is degenerate, or its maximum is infinite.
     """
+    network = as_network(network)
     bound = bind(formula, network)
     start_fit = fit_mple(network, formula, offset=offset)
     if bound.dyad_independent:

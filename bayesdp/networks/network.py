@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesdp.checks import check_flag
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.headers import shown_names
 from bayesdp.networks.network_checks import (
+    check_index,
+    check_labels,
     checked_attributes,
     checked_edges,
     checked_matrix,
@@ -41,14 +44,16 @@ class Network:
         Whether ties have a direction.
     attributes : mapping of str to array_like, shape (n,), or to mappings
         Node attributes: values in the order of the nodes, or a mapping from each node's label to
-        its value. None or NaN is a missing value, which terms that use it refuse.
+        its value. None or NaN is a missing value, which terms that use it refuse. A pandas index
+        with labels of the nodes must have them in that order.
     dyad_attributes : mapping of str to array_like, shape (n, n)
         Numbers for `edgecov`; symmetric if undirected. The diagonal isn't read.
 
     Raises
     ------
     InvalidInput
-        If there is a loop or a multiple tie, or a node number or a shape isn't allowed.
+        If there is a loop or a multiple tie, a label is missing or there twice, or a node number,
+        a shape or an index isn't allowed.
 
     Examples
     --------
@@ -65,11 +70,12 @@ class Network:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
+        check_flag("directed", self.directed)
         put(self, "nodes", checked_nodes(self.nodes))
         put(self, "edges", checked_edges(self.edges, self.nodes, self.directed))
         put(self, "attributes", checked_attributes(self.attributes, self.nodes))
         matrices = {
-            name: checked_matrix(name, value, self.n, self.directed)
+            name: checked_matrix(name, value, self.nodes, self.directed)
             for name, value in self.dyad_attributes.items()
         }
         put(self, "dyad_attributes", matrices)
@@ -169,11 +175,18 @@ class Network:
         `nodes` lists all labels in order, those of isolates too; without it they are those of the
         edges, in the order in which they first appear. A mapping as an attribute is read by label.
         """
-        pairs = [tuple(edge) for edge in edges]
+        try:
+            pairs = [tuple(edge) for edge in edges]
+        except TypeError:
+            raise InvalidInput(
+                f"edges is {quoted(edges)}; it must be a list of pairs of labels"
+            ) from None
         if any(len(pair) != 2 for pair in pairs):
             raise InvalidInput("edges has an entry that isn't a pair; each must be of two nodes")
         ends = [label for pair in pairs for label in pair]
+        check_labels("edges", ends)
         labels = list(dict.fromkeys(ends) if nodes is None else nodes)
+        check_labels("nodes", labels)
         number = {label: i for i, label in enumerate(labels)}
         if any(label not in number for label in ends):
             raise InvalidInput("edges name a label that isn't among the nodes; add it")
@@ -202,17 +215,21 @@ class Network:
     ) -> Network:
         """Make a network from a matrix of zeros and ones, dense, of scipy.sparse, or a DataFrame.
 
-        A DataFrame's index gives the labels. The matrix of an undirected network must be symmetric.
+        A DataFrame's index gives the labels, unless `nodes` does. The matrix of an undirected
+        network must be symmetric.
         """
         import pandas as pd
 
         if isinstance(matrix, pd.DataFrame):
-            if nodes is None:
-                nodes = list(matrix.index)
             if list(matrix.index) != list(matrix.columns):
                 raise InvalidInput("matrix has other labels in its columns than in its index")
+            if nodes is None:
+                nodes = list(matrix.index)
+            check_index("matrix", matrix.index, nodes)
             matrix = matrix.to_numpy()
         pairs, n = numbered_ties(matrix, directed)
+        if nodes is not None and len(nodes) != n:
+            raise InvalidInput(f"matrix is of {n} nodes, and nodes has {len(nodes)} labels")
         return cls(n if nodes is None else nodes, pairs, directed, attributes or {})
 
     @classmethod

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least
+from bayesdp.checks import check_at_least, is_missing
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.headers import shown_names
 
@@ -21,11 +21,18 @@ def checked_nodes(nodes: Any) -> Sequence[Hashable]:
     """Return labels of at least two nodes, each once, or raise InvalidInput."""
     if isinstance(nodes, Integral) and not isinstance(nodes, bool):
         nodes = range(check_at_least("nodes", nodes, 2))
+    elif isinstance(nodes, dict) or hasattr(nodes, "columns") or hasattr(nodes, "is_directed"):
+        raise InvalidInput(
+            f"nodes is of type {type(nodes).__name__}, whose ties Network doesn't read; make the "
+            "network with Network.from_networkx, from_adjacency, from_edges or from_pandas"
+        )
     elif isinstance(nodes, str | bool) or not isinstance(nodes, Iterable):
         raise InvalidInput(
             f"nodes is {quoted(nodes)}; it must be a whole number or a list of labels"
         )
-    labels = nodes if isinstance(nodes, range) else tuple(nodes)
+    labels = nodes if isinstance(nodes, range) else tuple(map(_python, nodes))
+    if not isinstance(labels, range):
+        check_labels("nodes", labels)
     if len(labels) < 2:
         raise InvalidInput(f"there are {len(labels)} nodes; a network needs at least 2")
     if not isinstance(labels, range) and len(set(labels)) < len(labels):
@@ -37,9 +44,52 @@ def checked_nodes(nodes: Any) -> Sequence[Hashable]:
     return labels
 
 
+def _python(label: Any) -> Any:
+    """Return Python's number or text for numpy's, which a release would refuse."""
+    return label.item() if isinstance(label, np.number | np.bool_ | np.str_) else label
+
+
+def check_labels(name: str, labels: Sequence[Any]) -> None:
+    """Raise InvalidInput, which shows no label, where one is missing or can't name a node."""
+    try:
+        each = set(labels)
+    except TypeError:
+        raise InvalidInput(
+            f"{name} has a label that can't be looked up, such as a list; make labels text or "
+            "numbers"
+        ) from None
+    if np.any(is_missing(np.fromiter(each, dtype=object))):
+        raise InvalidInput(
+            f"{name} has a label that is missing, None or NaN; a tie has two ends, and each node a "
+            "label of its own: fill it in, or leave it out"
+        )
+
+
+def check_index(what: str, index: Any, nodes: Sequence[Hashable]) -> None:
+    """Raise InvalidInput where a pandas index has labels of the nodes, but not in their order.
+
+    What has another index, or the default one, 0, 1, 2 ..., is in the order of the nodes.
+    """
+    if index is None or callable(index):  # a list has a method of this name
+        return
+    labels, known = list(index), set(nodes)
+    default = labels == list(range(len(labels))) and known != set(labels)
+    if labels != list(nodes) and not default and not known.isdisjoint(labels):
+        raise InvalidInput(
+            f"{what} has an index with labels of the nodes, but not all of them in the network's "
+            "order; put it into that order by .loc[nodes], or where it is in that order, and the "
+            "index means something else, drop the index by .to_numpy()"
+        )
+
+
 def checked_edges(edges: Any, nodes: Sequence[Hashable], directed: bool) -> NDArray[np.int32]:
     """Return sorted pairs, the lower number first if undirected, or raise InvalidInput."""
-    given = np.asarray(edges if np.size(edges) else np.empty((0, 2), dtype=np.int64))
+    try:
+        given = np.asarray(edges if np.size(edges) else np.empty((0, 2), dtype=np.int64))
+    except ValueError:
+        raise InvalidInput(
+            "edges has entries of different lengths; each must be a pair of node numbers"
+        ) from None
     if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iu":
         raise InvalidInput(
             f"edges has shape {given.shape} and type {given.dtype}; it must be pairs of node "
@@ -86,7 +136,12 @@ def numbered_ties(matrix: Any, directed: bool) -> tuple[NDArray[np.int64], int]:
     """Return pairs of node numbers from a square 0/1 matrix, and the number of nodes."""
     from scipy import sparse
 
-    entries = sparse.coo_array(matrix)
+    try:
+        entries = sparse.coo_array(matrix)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"matrix is {quoted(matrix)}; it must be a square one of numbers, zeros and ones"
+        ) from None
     entries.sum_duplicates()
     if entries.ndim != 2 or entries.shape[0] != entries.shape[1]:
         raise InvalidInput(f"matrix has shape {entries.shape}; it must be square")
@@ -112,6 +167,7 @@ def checked_attributes(
     """Return one value for each node, in their order; a mapping is read by label."""
     checked, n = {}, len(nodes)
     for name, given in attributes.items():
+        check_index(f"attribute {quoted(name)}", getattr(given, "index", None), nodes)
         values = np.asarray(_by_label(name, given, nodes) if isinstance(given, Mapping) else given)
         if values.shape != (n,):
             raise InvalidInput(
@@ -134,16 +190,21 @@ def _by_label(name: str, given: Mapping[Any, Any], nodes: Sequence[Hashable]) ->
     return [given[label] for label in nodes]
 
 
-def checked_matrix(name: str, given: Any, n: int, directed: bool) -> NDArray[np.float64]:
+def checked_matrix(
+    name: str, given: Any, nodes: Sequence[Hashable], directed: bool
+) -> NDArray[np.float64]:
     """Return a matrix with one finite number for each dyad; the diagonal is zero."""
-    matrix = np.array(given, dtype=np.float64)
+    n, what = len(nodes), f"dyad attribute {quoted(name)}"
+    for side in ("index", "columns"):
+        check_index(what, getattr(given, side, None), nodes)
+    try:
+        dense = given.toarray() if hasattr(given, "toarray") else given  # scipy.sparse
+        matrix = np.array(dense, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{what} must be a matrix of numbers, of shape {(n, n)}") from None
     if matrix.shape != (n, n):
-        raise InvalidInput(
-            f"dyad attribute {quoted(name)} has shape {matrix.shape}; it must be {(n, n)}"
-        )
+        raise InvalidInput(f"{what} has shape {matrix.shape}; it must be {(n, n)}")
     np.fill_diagonal(matrix, 0.0)
     if not np.isfinite(matrix).all() or not (directed or np.array_equal(matrix, matrix.T)):
-        raise InvalidInput(
-            f"dyad attribute {quoted(name)} must be finite, and symmetric in an undirected network"
-        )
+        raise InvalidInput(f"{what} must be finite, and symmetric in an undirected network")
     return matrix

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.kernels.graphs.offset import Offset
 
 
@@ -36,9 +36,15 @@ def offset_from(
     """
     if given is None:
         return NO_OFFSET
-    if isinstance(given, tuple):
+    if isinstance(given, tuple) and len(given) == 3:
         return _sparse(*given, n=n, directed=directed)
-    matrix = np.array(given, dtype=np.float64)
+    try:
+        matrix = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"offset is {quoted(given)}; it must be a matrix of numbers, of shape {(n, n)}, or "
+            "(pairs, values, constant)"
+        ) from None
     if matrix.shape != (n, n) or not np.isfinite(matrix[~np.eye(n, dtype=bool)]).all():
         raise InvalidInput(
             f"offset has shape {matrix.shape}; it must be a finite matrix of shape {(n, n)}, or "

@@ -12,7 +12,7 @@ from scipy import optimize, special
 from bayesdp.errors import InvalidInput
 from bayesdp.kernels.graphs.markov import all_changes
 from bayesdp.networks.formula import BoundFormula, bind
-from bayesdp.networks.network import Network
+from bayesdp.networks.network import Network, as_network
 from bayesdp.networks.offset import offset_from
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def dyads_of(bound: BoundFormula, network: Network, offset: Any = None) -> Dyads
     return dyads
 
 
-def fit_mple(network: Network, formula: str, *, offset: Any = None) -> Fit:
+def fit_mple(network: Any, formula: str, *, offset: Any = None) -> Fit:
     """Fit by maximum pseudo-likelihood, the product of Pr[tie | all other dyads] over dyads.
 
     Where no term makes dyads depend on each other this is the likelihood itself (Strauss and Ikeda
@@ -109,7 +109,7 @@ def fit_mple(network: Network, formula: str, *, offset: Any = None) -> Fit:
 
     Parameters
     ----------
-    network : Network
+    network : Network or networkx graph
     formula : str
     offset : array_like of shape (n, n), or (pairs, values, constant), or None
         Fixed numbers added to the log-odds of the dyads.
@@ -127,6 +127,7 @@ def fit_mple(network: Network, formula: str, *, offset: Any = None) -> Fit:
     >>> bdp.networks.fit_mple(club, "edges + gwesp(0.5)").coef.round(2)
     array([-2.65,  0.47])
     """
+    network = as_network(network)
     bound = bind(formula, network)
     check_not_degenerate(network)
     dyads = dyads_of(bound, network, offset)

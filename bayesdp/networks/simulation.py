@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.kernels.graphs.offset import Offset
 from bayesdp.kernels.graphs.simulation import trace
 from bayesdp.networks.formula import BoundFormula, bind
-from bayesdp.networks.network import Network
+from bayesdp.networks.network import Network, as_network
 from bayesdp.networks.offset import offset_from
 from bayesdp.networks.randomness import Seed, generators, state_from
 from bayesdp.threads import in_threads
@@ -40,7 +40,7 @@ class Simulation:
 
 
 def simulate(
-    network_or_n: Network | int,
+    network_or_n: Any,
     formula: str,
     coef: ArrayLike,
     *,
@@ -57,7 +57,7 @@ def simulate(
 
     Parameters
     ----------
-    network_or_n : Network or int
+    network_or_n : Network, networkx graph or int
         The network from which chains start, with the nodes' attributes; or the number of nodes of
         an undirected network, which starts without ties.
     formula : str
@@ -88,7 +88,7 @@ def simulate(
     InvalidInput
         If an argument isn't allowed.
     """
-    network = network_or_n if isinstance(network_or_n, Network) else Network(network_or_n)
+    network = Network(network_or_n) if is_number(network_or_n) else as_network(network_or_n)
     bound = bind(formula, network).within(max_degree)
     check_within(network, bound.model.most)
     theta = check_coefficients(coef, bound)
@@ -147,9 +147,19 @@ def check_within(network: Network, most: int) -> None:
         )
 
 
+def as_coefficients(coef: Any) -> NDArray[np.float64]:
+    """Return coefficients as an array of floats of any shape, or raise InvalidInput."""
+    try:
+        return np.array(coef, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"coef is {quoted(coef)}; it must be numbers, one for each statistic"
+        ) from None
+
+
 def check_coefficients(coef: ArrayLike, bound: BoundFormula) -> NDArray[np.float64]:
     """Return the coefficients as an array of one finite number for each statistic, or raise."""
-    theta = np.array(coef, dtype=np.float64).reshape(-1)
+    theta = as_coefficients(coef).reshape(-1)
     if theta.shape != (len(bound.names),) or not np.isfinite(theta).all():
         raise InvalidInput(
             f"coef is {np.asarray(coef).tolist()}; it must be {len(bound.names)} finite numbers, "

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_flag, is_number
+from bayesdp.checks import check_flag, is_missing, is_number
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.kernels.graphs import change_statistics as change
 from bayesdp.networks.network import Network
@@ -82,10 +82,10 @@ def attribute_of(network: Network, name: Any) -> NDArray[Any]:
             "you know beside"
         )
     values = network.attributes[name]
-    missing = [v is None or (isinstance(v, float) and v != v) for v in values.tolist()]
-    if any(missing):
+    missing = int(np.sum(is_missing(np.fromiter(values.tolist(), dtype=object))))
+    if missing:
         raise InvalidInput(
-            f"attribute {quoted(name)} is missing for {sum(missing)} of {network.n} nodes; fill it "
+            f"attribute {quoted(name)} is missing for {missing} of {network.n} nodes; fill it "
             "in or leave those nodes out"
         )
     if len(set(values.tolist())) == 1:
@@ -222,6 +222,8 @@ def _edgecov(network: Network, attribute: str) -> list[Coordinate]:
 
 def _counts(term: str, given: Any, least: int) -> list[int]:
     each = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    if not each:
+        raise InvalidInput(f"{term}'s k is an empty list; give a number, or leave {term} out")
     for k in each:
         if isinstance(k, bool) or not isinstance(k, int) or k < least:
             raise InvalidInput(

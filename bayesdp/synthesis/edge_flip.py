@@ -36,10 +36,12 @@ class EdgeFlipSynthesizer(GraphSynthesizer):
     epsilon : float, optional
         Total privacy cost of all copies: in each copy, a dyad is flipped with probability
         1 / (1 + exp(epsilon / copies)), rounded up to a multiple of 2^-53.
-    tie, gap : float or (n, n) array_like, optional
-        Instead of `epsilon`: the probability that a tie, and that a dyad without one, is released
-        as a tie, strictly between 0 and 1. A matrix has one for each dyad, is symmetric for an
-        undirected graph, and its diagonal isn't read. Chosen without the ties; used in each copy.
+    tie : float or (n, n) array_like, optional
+        Instead of `epsilon`, with `gap`: the probability that a tie is released as a tie, strictly
+        between 0 and 1. A matrix has one for each dyad, is symmetric for an undirected graph, and
+        its diagonal isn't read. Chosen without the ties; used in each copy.
+    gap : float or (n, n) array_like, optional
+        The probability that a dyad without a tie is released as a tie, in the same form.
     attributes : sequence of str
         Node attributes that are public and released with the graph. No other attributes are
         released, and none of the ties.

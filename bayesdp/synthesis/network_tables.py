@@ -14,6 +14,7 @@ from bayesdp.table_files import is_table
 
 NETWORKX = "networkx:"
 _SUFFIX = "_graph"
+_MOST = 10_000_000  # nodes by number; a typing error of more would fill the memory
 
 Nodes = int | str | Sequence[int | str]
 
@@ -93,8 +94,19 @@ def _nodes(given: Nodes) -> tuple[list[Hashable], Mapping[str, Any]]:
     if isinstance(given, str):
         first, colon, last = given.partition(":")
         if colon and first.strip().isdecimal() and last.strip().isdecimal():
-            return list(range(int(first), int(last) + 1)), {}
+            return _numbers(given, range(int(first), int(last) + 1)), {}
         if given.strip().isdecimal():
-            return list(range(int(given))), {}
+            return _numbers(given, range(int(given))), {}
         return [label.strip() for label in given.split(",")], {}
-    return list(range(given) if isinstance(given, int) else given), {}
+    return _numbers(given, range(given)) if isinstance(given, int) else list(given), {}
+
+
+def _numbers(given: Any, numbers: range) -> list[Hashable]:
+    """List the nodes' numbers, if there are any and memory holds them."""
+    count = max(0, numbers.stop - numbers.start)  # len overflows
+    if not 2 <= count <= _MOST:
+        raise InvalidInput(
+            f"nodes is {quoted(given)}, which is {count:,} nodes; a table of ties is read "
+            f"for 2 to {_MOST:,}"
+        )
+    return list(numbers)

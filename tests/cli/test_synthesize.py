@@ -380,6 +380,8 @@ BAD = {
     "ties.csv --synthesizer noisy_degrees --epsilon 1": "nodes is missing",
     "ties.csv --synthesizer noisy_degrees --epsilon 1 --nodes 1:7 --by from": "a network has none",
     "ties.csv --synthesizer noisy_degrees --epsilon 1 --nodes 1:5": "isn't among the 5 nodes",
+    "ties.csv --synthesizer noisy_degrees --epsilon 1 --nodes 5:1": "'5:1', which is 0 nodes",
+    "ties.csv --synthesizer noisy_degrees --epsilon 1 --nodes 1:99999999": "99,999,999 nodes",
     "ties.csv --synthesizer noisy_degrees --epsilon 1 --nodes 1:7 --ties from": "two columns",
     "ties.csv --synthesizer noisy_degrees --epsilon 1 --nodes 1:7 --ties a,b": "'a' isn't in",
     "networkx:karate --synthesizer noisy_degrees --epsilon 1": "it has karate_club,",

@@ -1,11 +1,20 @@
 """Estimates against R's ergm and against exact likelihoods by enumeration."""
 
+import networkx as nx
 import numpy as np
 import pytest
 from scipy import optimize, special
 
 import bayesdp as bdp
-from bayesdp.networks import Network, fit_mle, fit_mple
+from bayesdp.networks import (
+    BayesianERGM,
+    Network,
+    fit_mle,
+    fit_mple,
+    goodness_of_fit,
+    simulate,
+    statistics,
+)
 from bayesdp.networks.maximum_likelihood import step_length
 from tests.networks.oracles import ORACLES, all_graphs, florentine, karate, with_everything
 
@@ -121,3 +130,26 @@ def test_degenerate_models_are_reported(formula, message):
 def test_arguments_that_are_refused(changed):
     with pytest.raises(bdp.errors.InvalidInput, match=next(iter(changed))):
         fit_mle(karate(), "edges + triangle", **changed)
+
+
+def test_graphs_of_networkx_are_read_wherever_a_network_is():
+    graph = nx.path_graph(5, create_using=nx.DiGraph)
+    network, quick = Network.from_networkx(graph), {"draws": 20, "seed": 1}
+    assert statistics(graph, "edges + mutual") == statistics(network, "edges + mutual")
+    for fit in (fit_mle, fit_mple):
+        np.testing.assert_array_equal(fit(graph, "edges").coef, fit(network, "edges").coef)
+    drawn = simulate(graph, "edges", [0.0], **quick).networks[0]
+    assert drawn == simulate(network, "edges", [0.0], **quick).networks[0]
+    assert drawn[0].directed
+    fits = [goodness_of_fit(each, "edges", [0.0], **quick) for each in (graph, network)]
+    assert {*fits[0].distributions} == {*fits[1].distributions}
+    model = BayesianERGM("edges")
+    posteriors = [model.fit(each, tune=20, **quick).posterior["theta"] for each in (graph, network)]
+    np.testing.assert_array_equal(*posteriors)
+
+
+@pytest.mark.parametrize("coef", ["a", {"edges": 1.0}])
+def test_coefficients_that_are_no_numbers_are_refused(coef):
+    for call in (simulate, goodness_of_fit):
+        with pytest.raises(bdp.errors.InvalidInput, match="it must be numbers, one for each"):
+            call(Network(4), "edges", coef)

@@ -54,8 +54,16 @@ REFUSED = [
     (lambda: Network(3, [[0, 3]]), "outside 0 to 2"),
     (lambda: Network(3, [[0.5, 1]]), "pairs of node numbers"),
     (lambda: Network(1), "at least 2"),
+    (lambda: Network(nx.karate_club_graph()), "type Graph, whose ties Network doesn't read"),
+    (lambda: Network({"a": ["b"], "b": ["a"]}), "type dict"),
+    (lambda: Network(pd.DataFrame([[0, 1], [1, 0]])), "type DataFrame"),
     (lambda: Network("abc"), "nodes is"),
     (lambda: Network(["a", "a"]), "one label twice, at 0 and at 1"),
+    (lambda: Network([None, "a"]), "nodes has a label that is missing"),
+    (lambda: Network([np.nan, 1.0]), "nodes has a label that is missing"),
+    (lambda: Network([[1], [2]]), "can't be looked up"),
+    (lambda: Network(3, [(0, 1), (1,)]), "different lengths"),
+    (lambda: Network(3, directed="no"), "directed is 'no'"),
     (lambda: Network(3, attributes={"x": [1, 2]}), "one value for each node"),
     (lambda: Network(2, dyad_attributes={"d": [[0, 1], [2, 0]]}), "symmetric"),
     (lambda: Network(2, dyad_attributes={"d": [[0, np.nan], [np.nan, 0]]}), "finite"),
@@ -64,11 +72,18 @@ REFUSED = [
     (lambda: Network.from_edges([("a", "b"), ("b", "a")]), "twice"),
     (lambda: Network.from_edges([("a", "b")], nodes=["a"]), "isn't among"),
     (lambda: Network.from_edges([("a", "b", "c")]), "pair"),
+    (lambda: Network.from_edges([("a", None), ("b", None)]), "edges has a label that is missing"),
+    (lambda: Network.from_edges([("a", pd.NA)], nodes=["a", "b"]), "edges has a label"),
+    (lambda: Network.from_edges([(["a"], "b")]), "can't be looked up"),
+    (lambda: Network.from_edges([1, 2]), "list of pairs"),
     (lambda: Network.from_networkx(nx.MultiGraph([(0, 1), (0, 1)])), "twice"),
     (lambda: Network.from_adjacency([[0, 1], [0, 0]]), "isn't symmetric"),
     (lambda: Network.from_adjacency([[1, 1], [1, 0]]), "to itself"),
     (lambda: Network.from_adjacency([[0, 2], [2, 0]]), "zeros and ones"),
     (lambda: Network.from_adjacency([[0, 1, 0], [1, 0, 0]]), "square"),
+    (lambda: Network.from_adjacency([["0", "1"], ["1", "0"]]), "square one of numbers"),
+    (lambda: Network.from_adjacency(np.zeros((3, 3)), nodes=["a", "b"]), "of 3 nodes.* 2 labels"),
+    (lambda: Network.from_adjacency(np.zeros((2, 2)), nodes="abc"), "of 2 nodes.* 3 labels"),
     (lambda: Network.from_pandas(pd.DataFrame({"a": [1], "b": [2]})), "no column 'source'"),
 ]
 
@@ -77,6 +92,39 @@ REFUSED = [
 def test_what_is_not_a_simple_graph_is_refused(make, message):
     with pytest.raises(bdp.errors.InvalidInput, match=message):
         make()
+
+
+MATRIX = pd.DataFrame([[0, 1], [1, 0]], index=["b", "a"], columns=["b", "a"])
+IN_ANOTHER_ORDER = [
+    lambda: Network(["a", "b"], attributes={"x": pd.Series([1, 2], index=["b", "a"])}),
+    lambda: Network([1, 2, 3], attributes={"x": pd.Series([1, 2, 3], index=[1, 3, 5])}),
+    lambda: Network([1, 0], attributes={"x": pd.Series([1, 2])}),
+    lambda: Network(["a", "b"], dyad_attributes={"d": MATRIX}),
+    lambda: Network.from_adjacency(MATRIX, nodes=["a", "b"]),
+]
+
+
+@pytest.mark.parametrize("make", IN_ANOTHER_ORDER)
+def test_an_index_in_another_order_than_the_nodes_is_refused(make):
+    with pytest.raises(bdp.errors.InvalidInput, match="index with labels of the nodes, but not"):
+        make()
+
+
+def test_an_index_that_says_nothing_of_the_nodes_is_not_read():
+    labels = ["a", "b", "c"]
+    for index in (labels, range(3), [5, 2, 9]):
+        given = {"x": pd.Series([1, 2, 3], index=index)}
+        assert Network(labels, attributes=given).attributes["x"].tolist() == [1, 2, 3]
+    from_one = Network([1, 2, 3], attributes={"x": pd.Series([1, 2, 3])})
+    assert from_one.attributes["x"].tolist() == [1, 2, 3]
+    assert Network.from_adjacency(MATRIX, nodes=["c", "d"]).nodes == ("c", "d")
+
+
+def test_labels_of_numpy_are_those_of_python():
+    network = Network.from_edges(np.array([[3, 1], [1, 2]]))
+    assert [type(label) for label in network.nodes] == [int, int, int]
+    release = bdp.synthesizers.NoisyStatisticsSynthesizer("edges", epsilon=1.0).release(network)
+    assert release.mechanism.nodes == (1, 2, 3)
 
 
 def test_both_directions_are_two_ties_of_a_directed_network():

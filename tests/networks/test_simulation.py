@@ -129,6 +129,7 @@ BAD_OFFSETS = [
     (np.zeros((2, 2)), "shape"),
     (np.triu(np.ones((3, 3))), "symmetric"),
     (np.full((3, 3), np.inf), "finite"),
+    ("x", "matrix of numbers"),
     (([[0, 1]], [1, 2], 0.0), "one finite value for each pair"),
     (([[0, 0]], [1], 0.0), "two different nodes"),
     (([[0, 3]], [1], 0.0), "two different nodes"),

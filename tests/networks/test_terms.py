@@ -1,6 +1,7 @@
 """Every term against its definition, and formulas against what they may say."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -119,6 +120,7 @@ REFUSED = [
     ("kstar(0)", "k is 0"),
     ("degree(1.5)", "k is 1.5"),
     ("degree(True)", "k is True"),
+    ("degree([])", "k is an empty list"),
     ("nodematch('age')", "no attribute 'age'; they have: 'constant', 'group', 'holes', 'x'"),
     ("nodematch('group', diff=1)", "diff is 1"),
     ("nodematch('constant')", "the same for all nodes"),
@@ -180,3 +182,12 @@ def test_numbers_of_ties_between_classes():
         "mix.g.a.a": 1, "mix.g.b.a": 2, "mix.g.a.b": 1, "mix.g.b.b": 1,
         "mix.h.2.1": 1, "mix.h.1.2": 1, "mix.h.2.2": 2,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "values", [["a", None, "b"], pd.array(["a", None, "b"], "string"), pd.array([1, None, 2])]
+)
+def test_missing_values_of_any_kind_are_no_level(values):
+    network = Network(3, [(0, 1)], attributes={"x": values})
+    with pytest.raises(bdp.errors.InvalidInput, match="'x' is missing for 1 of 3 nodes"):
+        statistics(network, "nodefactor('x')")

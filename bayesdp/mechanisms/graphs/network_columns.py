@@ -120,9 +120,7 @@ def _plain(name: str, values: Iterable[Any]) -> NDArray[Any]:
 
 
 def _labels(network: Network) -> NDArray[Any]:
-    """Return the nodes' labels, of one type, none missing."""
-    if any(label is None or label != label for label in network.nodes):
-        raise InvalidInput("a node's label is None or NaN; give each node a label of its own")
+    """Return the nodes' labels, of one type."""
     return _plain("label", network.nodes)
 
 

@@ -214,7 +214,7 @@ def _public_labels(nodes: Any) -> int | tuple[Any, ...]:
     labels = checked_nodes(nodes)
     if isinstance(labels, range) and labels == range(len(labels)):
         return len(labels)
-    plain: list[Any] = [getattr(label, "item", lambda label=label: label)() for label in labels]
+    plain: list[Any] = list(labels)
     kinds = {type(label) for label in plain}
     if len(kinds) > 1 or not kinds <= {bool, int, float, str}:
         raise InvalidInput(

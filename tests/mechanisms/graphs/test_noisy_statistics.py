@@ -329,3 +329,12 @@ def test_a_promise_under_another_relation_is_refused():
         with pytest.raises(bdp.errors.InvalidInput, match="'edge' and 'node'"):
             mechanism.guarantee(neighbours=relation)
     assert mechanism.removal_guarantee() == mechanism.guarantee()
+
+
+@pytest.mark.parametrize("values", [(1, 0, 0), (True, False, False), (1.0, 0.0, 0.0)])
+def test_statistics_are_named_by_the_values_given_and_not_by_equal_ones(values):
+    for first in ((1, 0, 0), values):
+        made = bdp.mechanisms.NoisyStatisticsMechanism(
+            "nodefactor('a')", (1.0,), 3, False, {"a": first}
+        )
+    assert made.statistics == (f"nodefactor.a.{values[0]}",)

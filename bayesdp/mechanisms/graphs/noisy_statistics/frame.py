@@ -136,7 +136,6 @@ class Frame:
         return network
 
 
-@lru_cache(maxsize=64)
 def frame(
     formula: str, nodes: Any, directed: bool, attributes: Columns, max_degree: int | None
 ) -> Frame:
@@ -147,9 +146,18 @@ def frame(
     InvalidInput
         If a term has no finite sensitivity or isn't defined on these nodes.
     """
+    # 1, 1.0 and True are equal as keys, but make statistics of other names.
+    kinds = repr((nodes, attributes))
+    return _frame(kinds, formula, nodes, directed, attributes, max_degree)
+
+
+@lru_cache(maxsize=64)
+def _frame(
+    kinds: str, formula: str, nodes: Any, directed: bool, attributes: Columns, most: int | None
+) -> Frame:
     check_formula(formula, [name for name, _ in attributes])
     network = Network(nodes, (), directed, {name: column(values) for name, values in attributes})
-    made = Frame(formula, network, max_degree)
+    made = Frame(formula, network, most)
     if not any(made.sensitivities(node=False)):
         raise InvalidInput(
             f"formula is {quoted(formula)}, whose statistics are the same for all graphs on these "
