@@ -21,7 +21,7 @@ the probability of a draw above, and f(p_k) takes its place:
 
 Pr[e] = (1 - a) / (1 + a) a^|e|, as max(n + e, 0) = n + e + max(-n - e, 0), whose last part has the
 mean a^(n + 1) / (1 - a^2). The law of the cell is E[w_k / W], and this is E[w_k] / E[W]: the two
-differ by a few hundredths, which `bayesdp.networks.hidden.reweighting` makes good.
+differ by little, and `bayesdp.networks.hidden.reweighting` makes it good.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ class Path:
         pull: NDArray[np.float64],
         noise: NDArray[np.float64],
     ) -> Kept:
-        kept = room(*noise.shape, len(self.statistics))
+        kept = room(len(noise), len(theta), len(self.statistics))
         fresh = np.zeros(len(noise), dtype=np.bool_)
         if len(self.mixture.weight):
             fresh = (pull < 1.0) & (self.walk.generator.random(len(noise)) < _FRESH)
