@@ -12,9 +12,9 @@ from scipy import stats
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.networks.dyad_table import is_pairwise, known_table
+from bayesdp.networks.dyad_table import is_pairwise, known_table, number_of_kinds
 from bayesdp.networks.dyads import dyads_numbered
-from bayesdp.networks.formula import bind, bind_together
+from bayesdp.networks.formula import BoundFormula, bind, bind_together
 from bayesdp.networks.listing import MOST_DYADS, listed
 from bayesdp.networks.network import Network
 from bayesdp.networks.normalizer import Floats, Normalizer
@@ -27,7 +27,8 @@ UNRELIABLE = "this fit can't be relied on"
 """How the warning begins of a fit that something speaks against."""
 TEMPERING = 16_000
 """Steps of the tempered chains, of all together, where none are given."""
-_MOST_POINTS = 20_000  # kinds of graphs that a move may add up
+_MOST_POINTS = 20_000  # kinds of graphs, or of pairs of nodes, that a move may add up
+_MOST_KINDS = 600  # of nodes, whose pairs are tabulated to see how many of these there are
 MOST_TERMS, MOST_TEMPERED = 3, 5_000
 """Coefficients and dyads that tempering is tried on, at most."""
 _SHORTEST, _A_TIE = 1_000, 400
@@ -98,10 +99,10 @@ class Constant:
             )
         bare = nodes.with_edges(())
         bound, bounded = bind(formula, bare), most is not None and most < nodes.n - 1
-        if given in ("exact", None) and offset is None and not bounded and is_pairwise(bound):
-            pairs = known_table(bound, [bare])
-            if given == "exact" or pairs.weight.size <= _MOST_POINTS:
-                return cls("exact", most, known=Normalizer.of_pairs(pairs))
+        if given in ("exact", None) and offset is None and not bounded:
+            product = _product(bound, bare, asked=given == "exact")
+            if product is not None:
+                return cls("exact", most, known=product)
         if given == "exact" or (given is None and nodes.dyads <= MOST_DYADS):
             statistics = listed(formula, nodes, offset, most=most)
             if given == "exact" or len(statistics.count) <= _MOST_POINTS:
@@ -135,6 +136,17 @@ class Constant:
     def proposals(self) -> int:
         """Number of proposals of each auxiliary graph; 0 where none are drawn."""
         return self.kind if isinstance(self.kind, int) else 0
+
+
+def _product(bound: BoundFormula, bare: Network, *, asked: bool) -> Normalizer | None:
+    """Make the constant of independent pairs of nodes.
+
+    None where they aren't, or are of too many kinds, unless it is asked for.
+    """
+    if not is_pairwise(bound) or (not asked and number_of_kinds(bound, bare) > _MOST_KINDS):
+        return None
+    pairs = known_table(bound, [bare])
+    return Normalizer.of_pairs(pairs) if asked or pairs.weight.size <= _MOST_POINTS else None
 
 
 def normalizer_about(

@@ -88,12 +88,20 @@ class DyadTable:
     def draw_ties(self, theta: Floats, generator: np.random.Generator) -> Floats:
         """Draw the number of ties of a graph at each theta, shape (thetas,); of a known graph."""
         p = self.probabilities(theta)
-        ties = (1, 1, 2)[: p.shape[-1]]  # of one dyad, or of two nodes' there, back and both
         none = 1.0 - p.sum(axis=-1, keepdims=True)
         chances = np.concatenate([p, none.clip(0)], axis=-1)
         number = np.broadcast_to((-self.weight).astype(np.int64), p.shape[:-1])
         drawn = generator.multinomial(number, chances / chances.sum(axis=-1, keepdims=True))
-        return np.asarray((drawn[..., :-1] @ np.array(ties, dtype=np.float64)).sum(axis=-1))
+        return np.asarray((drawn[..., :-1] @ self._ties).sum(axis=-1))
+
+    def mean_ties(self, theta: Floats) -> Floats:
+        """Expected number of ties at coefficients of shape (..., terms); of a known graph."""
+        return np.asarray(self.probabilities(theta) @ self._ties @ -self.weight)
+
+    @property
+    def _ties(self) -> Floats:
+        """Ties in each state: of one dyad, or of two nodes' there, back and both."""
+        return np.array([1.0, 1.0, 2.0])[: self.offset.shape[1]]
 
     def _log_z(self, theta: Floats) -> Floats:
         log_z = np.zeros((*theta.shape[:-1], len(self.weight)))
@@ -105,6 +113,22 @@ class DyadTable:
 def is_pairwise(bound: BoundFormula) -> bool:
     """Test whether pairs of nodes are independent under a formula: only `mutual` ties dyads."""
     return bool(np.isin(bound.model.kind, WITHIN_PAIRS).all())
+
+
+def number_of_kinds(bound: BoundFormula, nodes: Network) -> int:
+    """Count the kinds of nodes that a formula tells apart, whose pairs are the table's rows."""
+    return len(_kinds(bound, nodes)[0])
+
+
+def _kinds(
+    bound: BoundFormula, nodes: Network, *, apart: bool = False
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number a node of each kind, and the kind of each node; its own if `apart`."""
+    each = np.arange(nodes.n)
+    if apart or EDGECOV in bound.model.kind:
+        return each, each
+    _, first, kind = np.unique(bound.model.values.T, axis=0, return_index=True, return_inverse=True)
+    return first, kind.reshape(-1)
 
 
 def hidden_table(bound: BoundFormula, nodes: Network, evidence: Evidence) -> DyadTable:
@@ -223,12 +247,7 @@ class _Pairs:
                 "closed likelihood; leave it out, or sample the hidden graph too"
             )
         model = bound.model
-        first = kind = np.arange(nodes.n)
-        if not apart and EDGECOV not in model.kind:
-            _, first, kind = np.unique(
-                model.values.T, axis=0, return_index=True, return_inverse=True
-            )
-            kind = kind.reshape(-1)
+        first, kind = _kinds(bound, nodes, apart=apart)
         kinds = len(first)
         if kinds * (kinds + 1) // 2 * (len(bound.names) + 1) * (3 if nodes.directed else 1) > (
             _MOST_NUMBERS

@@ -106,7 +106,9 @@ class Normalizer:
         return np.asarray(((theta >= self.low) & (theta <= self.high)).all(axis=-1))
 
     def mean_ties(self, theta: Floats) -> Floats:
-        """Expected number of ties of the model, shape (...,); of points."""
+        """Expected number of ties of the model, shape (...,)."""
+        if self.pairs is not None:
+            return self.pairs.mean_ties(theta)
         return np.asarray(special.softmax(self._logs(theta), axis=-1) @ self.ties)
 
     def draw_ties(self, theta: Floats, generator: np.random.Generator) -> Floats:

@@ -133,6 +133,8 @@ def test_what_is_taken_by_default():
     many = np.random.default_rng(1).normal(size=300)  # a row for each pair
     assert kind("edges + nodecov('x')", Network(300, attributes={"x": many})) == 89_700
     assert kind("edges + nodematch('x')", Network(300, attributes={"x": many > 0})) == "exact"
+    most = Network(4_000, attributes={"x": np.arange(4_000.0)})  # more than a table may have
+    assert kind("edges + nodecov('x')", most, ties=50) == 20_000
 
 
 @pytest.mark.parametrize(
@@ -154,6 +156,7 @@ def test_a_product_over_pairs_is_the_sum_over_all_graphs(formula, nodes):
     rng = np.random.default_rng(3)
     theta = np.vstack([rng.normal(0, 1, (8, terms)), rng.normal(0, 30, (4, terms))])
     np.testing.assert_allclose(product.log(theta), every.log(theta), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(product.mean_ties(theta), every.mean_ties(theta), atol=1e-9)
     assert product.exact
     assert covers(product, theta)
     for known in (product, every):
