@@ -37,7 +37,7 @@ from bayesdp.errors import InvalidInput, InvalidRelease, quoted
 from bayesdp.evaluation.combining import combine, proportions
 from bayesdp.headers import head_of, separator_of
 from bayesdp.inference.table.doubts import doubts_of_unmeasured
-from bayesdp.inference.table.regression import FAMILIES, fit_of
+from bayesdp.inference.table.regression import FAMILIES, Regression
 from bayesdp.inference.verdict import NO_PROBLEM
 from bayesdp.schema.formulas import columns_and_sums
 from bayesdp.schema.schema import Schema, schema_of
@@ -278,10 +278,8 @@ class SyntheticCopies:
         check_one_of("family", family, FAMILIES)
         names = self._known(*columns_and_sums(formula, list(self.schema.columns)))
         columns = {name: self.schema.columns[name] for name in names}
-        fits = [
-            fit_of(formula, family, columns, codes[names])
-            for codes in map(self.schema.coded, self.frames)
-        ]
+        asked = Regression(formula, family, columns)
+        fits = [asked.fit(codes[names]) for codes in map(self.schema.coded, self.frames)]
         every = list(dict.fromkeys(name for fit in fits for name in fit.coefficients.index))
         q = pd.DataFrame([fit.coefficients for fit in fits], columns=every).to_numpy()
         v = pd.DataFrame([fit.variances for fit in fits], columns=every).to_numpy()

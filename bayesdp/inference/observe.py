@@ -188,5 +188,5 @@ def _is_censored_integers(latent: Any) -> bool:
     return (
         made is not None
         and isinstance(made.op, CensoredRV)
-        and (made.inputs[0].dtype.startswith(_WHOLE))
+        and made.inputs[0].dtype.startswith(_WHOLE)
     )

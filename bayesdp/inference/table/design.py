@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.inference.table.regression import coded, prepared
+from bayesdp.inference.table.regression import cycled, sides_of
 from bayesdp.schema.column import Column
 from bayesdp.schema.formulas import columns_of_term
 
@@ -161,7 +161,7 @@ def design_of(formula: str, columns: Mapping[str, Column], family: str) -> Desig
         The regression's, by which an outcome that is a category is coded.
     """
     known, most = list(columns), max(column.size for column in columns.values())
-    rows = _cycled(columns, most)
+    rows = cycled(columns, most)
     if (first := _matrices(formula, columns, family, [rows])) is None or first[0].shape[1] != 1:
         return None
     owned: dict[Columns, list[int]] = {}
@@ -199,15 +199,10 @@ def design_of(formula: str, columns: Mapping[str, Column], family: str) -> Desig
 Codes = Mapping[str, NDArray[np.int64]]
 
 
-def _cycled(columns: Mapping[str, Column], rows: int) -> dict[str, NDArray[np.int64]]:
-    """Make rows that have each column's cells one after another, and again."""
-    return {name: np.arange(rows) % column.size for name, column in columns.items()}
-
-
 def _gridded(columns: Mapping[str, Column], owners: Columns, shape: tuple[int, ...]) -> Codes:
     """Make rows that have each cell of some columns once."""
     rows = np.arange(math.prod(shape))
-    made, known = _cycled(columns, rows.size), list(columns)
+    made, known = cycled(columns, rows.size), list(columns)
     for at, k in enumerate(owners):
         made[known[k]] = rows // math.prod(shape[at + 1 :]) % shape[at]
     return made
@@ -218,15 +213,12 @@ def _matrices(
 ) -> Any:
     """Make patsy's outcome and design of rows of cells; None if it can't, or isn't finite."""
     import pandas as pd
-    import patsy
 
     codes = pd.DataFrame({name: np.concatenate([one[name] for one in parts]) for name in columns})
-    try:
-        frame = coded(formula, family, prepared(columns, codes))[0]
-        sides = patsy.dmatrices(formula, frame)
-    except Exception:  # patsy raises many kinds; the tables' regression says what is wrong
-        return None
-    finite = all(len(one) == len(codes) and np.isfinite(one).all() for one in sides)
+    sides = sides_of(formula, family, columns, codes)
+    finite = sides is not None and all(
+        len(one) == len(codes) and np.isfinite(one).all() for one in sides
+    )
     return sides if finite else None
 
 

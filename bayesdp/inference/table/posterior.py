@@ -35,7 +35,7 @@ from bayesdp.inference.table.margins import (
 from bayesdp.inference.table.moments import estimates_by_moments
 from bayesdp.inference.table.numbers import aligned, counts_of, numbers_of
 from bayesdp.inference.table.pooling import by_pools
-from bayesdp.inference.table.regression import FAMILIES, fit_of
+from bayesdp.inference.table.regression import FAMILIES, Regression
 from bayesdp.inference.table.released import RELEASED
 from bayesdp.inference.table.spread import doubts_of_spreads
 from bayesdp.schema.formulas import columns_and_sums
@@ -430,8 +430,8 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         names, sums = columns_and_sums(formula, known)
         self._warn_of_unmeasured(names, sums)
         rng = np.random.default_rng(check_seed(seed))
-        columns, odd = {name: self.schema.columns[name] for name in names}, [0]
-        moments = None
+        columns = {name: self.schema.columns[name] for name in names}
+        asked, odd, moments = Regression(formula, family, columns), [0], None
         if by != "tables":
             imputed = set(json.loads(self.attrs.get("imputed", "[]")))
             alike = RELEASED in self.groups() and not self.margins and imputed.isdisjoint(names)
@@ -456,7 +456,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         self._warn_of_spreads(names, drowned=moments is None)
 
         def fitted(codes: pd.DataFrame) -> Any:
-            found = fit_of(formula, family, columns, codes)
+            found = asked.fit(codes)
             odd[0] += not found.converged
             return found.coefficients
 

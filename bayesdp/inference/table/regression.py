@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 
 from bayesdp.errors import InvalidInput, quoted
@@ -26,7 +29,7 @@ _NONE = (
 
 
 def prepared(columns: Mapping[str, Column], codes: pd.DataFrame) -> pd.DataFrame:
-    """Make a DataFrame of coded columns as `coefficients` takes it: numbers, and categories."""
+    """Make a DataFrame of coded columns as `Regression` takes it: numbers, and categories."""
     import pandas as pd
 
     made: dict[str, Any] = {}
@@ -73,69 +76,99 @@ class Fit(NamedTuple):
         return (errors**2).reindex(self.coefficients.index)
 
 
-def fit_of(formula: str, family: str, columns: Mapping[str, Column], codes: pd.DataFrame) -> Fit:
-    """Fit a regression to the records of a coded table that have a value of all that is asked.
+@dataclass(frozen=True)
+class Regression:
+    """A regression to be fitted by statsmodels to tables of the same columns.
 
     Parameters
     ----------
     formula, family : str
     columns : mapping of str to Column
         The formula's columns.
-    codes : DataFrame
-
-    Raises
-    ------
-    InvalidInput
-        If statsmodels can't fit it.
     """
+
+    formula: str
+    family: str
+    columns: Mapping[str, Column]
+
+    def fit(self, codes: pd.DataFrame) -> Fit:
+        """Fit to the records of a coded table that have a value of all that is asked.
+
+        Raises
+        ------
+        InvalidInput
+            If statsmodels can't fit it.
+        """
+        import patsy
+
+        frame = prepared(self.columns, codes)
+        if frame.isna().to_numpy().any():
+            frame = frame.dropna(subset=self._valued)
+            if not len(frame):
+                raise InvalidInput(f"formula is {quoted(self.formula)}, {_NONE}")
+        frame, labels = coded(self.formula, self.family, frame)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                sides = patsy.dmatrices(self.formula, frame, return_type="dataframe")
+                outcome, design = (side.reset_index(drop=True) for side in sides)
+                if fault := _fault(outcome, design):
+                    raise InvalidInput(f"formula is {quoted(self.formula)}, {fault}")
+                return _fitted(outcome.iloc[:, 0], design, self.family, labels)
+        except InvalidInput:
+            raise
+        except Exception as error:  # statsmodels, patsy and LAPACK raise many kinds
+            raise InvalidInput(
+                f"formula {quoted(self.formula)} can't be fitted to a latent table by "
+                f"{self.family} regression ({type(error).__name__}: {error}); leave out rare "
+                "labels, or take another family"
+            ) from error
+
+    @cached_property
+    def _valued(self) -> list[str]:
+        """Columns of which the formula asks a value, and not only whether it is missing.
+
+        Of a missing number, income > 40 is false, so that patsy alone would leave in some that have
+        no value. What has one value wherever its column has any, as np.isnan(income), asks none.
+        """
+        import pandas as pd
+        import patsy
+
+        known, keep = list(self.columns), patsy.NAAction(NA_types=[])
+        most = max(column.size for column in self.columns.values())
+        codes = pd.DataFrame(cycled(self.columns, most))
+        sides = sides_of(self.formula, self.family, self.columns, codes, NA_action=keep)
+        if sides is None:
+            return known
+        asked: set[str] = set()
+        for side in sides:
+            for term, where in side.design_info.term_slices.items():
+                owners = columns_of_term(term, known)
+                if len(owners) > 1 or np.any(side[:, where] != side[:1, where]):
+                    asked |= owners
+        return [name for name in known if name in asked]
+
+
+def cycled(columns: Mapping[str, Column], rows: int) -> dict[str, NDArray[np.int64]]:
+    """Make rows that have each column's cells one after another, and again."""
+    return {name: np.arange(rows) % column.size for name, column in columns.items()}
+
+
+def sides_of(
+    formula: str,
+    family: str,
+    columns: Mapping[str, Column],
+    codes: pd.DataFrame,
+    **options: Any,
+) -> Any:
+    """Make patsy's outcome and design of a coded table; None if it can't."""
     import patsy
 
-    frame = prepared(columns, codes)
-    if frame.isna().to_numpy().any():
-        frame = frame.dropna(subset=_valued(formula, family, columns))
-        if not len(frame):
-            raise InvalidInput(f"formula is {quoted(formula)}, {_NONE}")
-    frame, labels = coded(formula, family, frame)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            sides = patsy.dmatrices(formula, frame, return_type="dataframe")
-            outcome, design = (side.reset_index(drop=True) for side in sides)
-            if fault := _fault(outcome, design):
-                raise InvalidInput(f"formula is {quoted(formula)}, {fault}")
-            return _fitted(outcome.iloc[:, 0], design, family, labels)
-    except InvalidInput:
-        raise
-    except Exception as error:  # statsmodels, patsy and LAPACK raise many kinds
-        raise InvalidInput(
-            f"formula {quoted(formula)} can't be fitted to a latent table by {family} regression "
-            f"({type(error).__name__}: {error}); leave out rare labels, or take another family"
-        ) from error
-
-
-def _valued(formula: str, family: str, columns: Mapping[str, Column]) -> list[str]:
-    """Columns of which the formula asks a value, and not only whether it is missing.
-
-    Of a missing number, income > 40 is false, so that patsy alone would leave in some that have no
-    value. What has one value wherever its column has any, as np.isnan(income), asks for none.
-    """
-    import pandas as pd
-    import patsy
-
-    rows, known = np.arange(max(column.size for column in columns.values())), list(columns)
-    codes = pd.DataFrame({name: rows % column.size for name, column in columns.items()})
     try:
         frame = coded(formula, family, prepared(columns, codes))[0]
-        sides = patsy.dmatrices(formula, frame, NA_action=patsy.NAAction(NA_types=[]))
-    except Exception:  # patsy raises many kinds; the table's own regression says what is wrong
-        return known
-    asked: set[str] = set()
-    for side in sides:
-        for term, where in side.design_info.term_slices.items():
-            owners = columns_of_term(term, known)
-            if len(owners) > 1 or np.any(side[:, where] != side[:1, where]):
-                asked |= owners
-    return [name for name in known if name in asked]
+        return patsy.dmatrices(formula, frame, **options)
+    except Exception:  # patsy raises many kinds; the tables' regression says what is wrong
+        return None
 
 
 def _fault(outcome: pd.DataFrame, design: pd.DataFrame) -> str:

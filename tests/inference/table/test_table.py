@@ -15,7 +15,7 @@ import bayesdp as bdp
 from bayesdp.engines.latent_records import ABSENT
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.table.model import tables_kept
-from bayesdp.inference.table.regression import fit_of, prepared
+from bayesdp.inference.table.regression import Regression, prepared
 
 SCHEMA = bdp.Schema(
     {
@@ -269,7 +269,7 @@ def test_a_table_in_which_nobody_has_a_value_is_refused(formula):
     codes = pd.DataFrame({"age": [0, 1, 2], "smokes": [2, 2, 2]})
     columns = {name: SCHEMA.columns[name] for name in codes}
     with pytest.raises(InvalidInput, match="no record with a value of all that"):
-        fit_of(formula, "linear", columns, codes)
+        Regression(formula, "linear", columns).fit(codes)
 
 
 def test_whether_a_value_is_missing_can_be_asked():
