@@ -103,7 +103,9 @@ def _show(schema: Schema) -> None:
         else "record"
     )
     cells = math.prod(schema.cells.values())
-    typer.echo(f"{cells:,} cells in all, {len(schema.zeros)} rules of zeros; unit: {of}")
+    rules = len(schema.zeros)
+    told = f"{rules} rule{'' if rules == 1 else 's'} of zeros"
+    typer.echo(f"{cells:,} cells in all, {told}; unit: {of}")
 
 
 def _faults(schema: Schema, data: Path) -> Iterator[str]:

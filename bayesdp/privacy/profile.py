@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesdp.checks import as_float, check_delta, is_number
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.privacy.composition import repeated
+from bayesdp.privacy.composition import repeated, total
 
 SMALLEST = math.nextafter(0.0, 1.0)
 """What a positive delta too small for a float is rounded up to."""
@@ -202,9 +202,9 @@ def hockey_stick(log_p: ArrayLike, log_q: ArrayLike, epsilon: float) -> float:
     """
     log_p, log_q = np.broadcast_arrays(np.asarray(log_p, float), np.asarray(log_q, float))
     singular = log_q == -np.inf
-    total = float(np.sum(np.exp(log_p[singular])))
+    alone = float(np.sum(np.exp(log_p[singular])))
     both = ~singular & (log_p > -np.inf)
-    return total + expected_excess(log_p[both], log_p[both] - log_q[both], epsilon)
+    return alone + expected_excess(log_p[both], log_p[both] - log_q[both], epsilon)
 
 
 def expected_excess(log_p: NDArray[Any], log_ratio: NDArray[Any], epsilon: float) -> float:
@@ -366,7 +366,7 @@ def shared_profile(one: Profile, copies: int, margin: float) -> Profile:
     return dataclasses.replace(repeated_profile(one, copies), pure_epsilon=pure, inverse=inverse)
 
 
-def pure_profile(epsilon: float, copies: int, total: float | None = None) -> Profile:
+def pure_profile(epsilon: float, copies: int, whole: float | None = None) -> Profile:
     """Privacy profile of `copies` independent copies of any epsilon-DP mechanism.
 
     Every epsilon-DP pair of laws is a randomisation of Bernoulli(p) and Bernoulli(1 - p) with
@@ -379,11 +379,11 @@ def pure_profile(epsilon: float, copies: int, total: float | None = None) -> Pro
         The epsilon of one copy, rounded up.
     copies : int
         Number of copies, at least 1.
-    total : float, optional
+    whole : float, optional
         The pure epsilon of all copies, rounded up, where it is known to be below copies * epsilon.
     """
-    whole = repeated(epsilon, copies) if total is None else total
-    return Profile(lambda at: composed_pure(epsilon, copies, at), whole)
+    pure = repeated(epsilon, copies) if whole is None else whole
+    return Profile(lambda at: composed_pure(epsilon, copies, at), pure)
 
 
 def _binomial(k: Any, copies: int, epsilon: float) -> Any:
@@ -410,3 +410,37 @@ def composed_pure(epsilon: float, copies: int, at: float) -> float:
     probability = _binomial(k, copies, epsilon)
     over = at * (1 - 2.0**-50) - (2 * k - copies) * epsilon
     return float(np.sum(probability * -np.expm1(np.minimum(over, 0.0))))
+
+
+def after_pure(one: Profile, epsilon: float, copies: int) -> Profile:
+    """Bound the profile of `copies` outputs of an epsilon-DP mechanism and of another's beside.
+
+    The first has at most the profile of `pure_profile`'s binomial count, and a pair that dominates
+    each of two mechanisms does so for both, the second adapted to the first's output or not (Zhu,
+    Dong and Wang 2022, Theorem 10). With k of the copies at 1, the log ratio is (2 k - copies)
+    epsilon, and so much less of `at` is left to the other; below 0, its profile is
+
+        delta(-a) = 1 - exp(-a) + exp(-a) delta(a).
+
+    Parameters
+    ----------
+    one : Profile
+        The other's, the same whichever output of the first it follows, or the largest.
+    epsilon : float
+        Of one copy, rounded up.
+    copies : int
+    """
+    k = np.arange(copies + 1)
+    probability = _binomial(k, copies, epsilon)
+
+    def left(at: float) -> float:
+        return one.delta(at) if at >= 0 else -math.expm1(at) + math.exp(at) * one.delta(-at)
+
+    def divergence(at: float) -> float:
+        spent = (2 * k - copies) * epsilon
+        each = at - spent - 2.0**-50 * (at + np.abs(spent))
+        return float(probability @ [left(float(rest)) for rest in each])
+
+    pure = one.pure_epsilon
+    whole = pure if math.isinf(pure) else total([repeated(epsilon, copies), pure])
+    return Profile(divergence, whole, one.limit, one.why)

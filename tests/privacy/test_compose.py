@@ -371,7 +371,6 @@ def test_a_mechanism_of_one_promise_is_not_asked_for_ever():
 
 
 def test_a_choice_and_the_copies_after_it_compose():
-    """A sum of two costs is a promise whose profile is 1 below one of them, as no profile is."""
     families = (bdp.families.Bernoulli(), bdp.families.Bernoulli((9.0, 1.0)))
     copy = bdp.mechanisms.ModipsSBSMechanism(families[0], 4, (1.3,), n=3)
     made = bdp.mechanisms.SelectedModipsMechanism(copy, families, epsilon=1.0)
@@ -379,9 +378,11 @@ def test_a_choice_and_the_copies_after_it_compose():
     laws = np.array([[float(made.logp(z, bdp.Count(x, 3))) for z in outputs] for x in range(4)])
     for count in (1, 2):
         joint = laws if count == 1 else (laws[:, :, None] + laws[:, None]).reshape(4, -1)
+        pairs = [(joint[x], joint[y]) for x in range(4) for y in (x - 1, x + 1) if 0 <= y < 4]
+        for at in (0.0, 0.3, 0.99, 1.01, 1.5):
+            true = max(hockey_stick(p, q, at) for p, q in pairs)
+            assert true <= made.profile(copies=count).delta(at) < 0.65
         for delta in (1e-6, 1e-2):
             claim = bdp.compose([(made, count)], delta=delta).epsilon
             assert claim <= made.guarantee(copies=count, delta=delta).epsilon * (1 + 1e-9)
-            for one in (0, 1, 2):
-                for p, q in ((joint[one], joint[one + 1]), (joint[one + 1], joint[one])):
-                    assert hockey_stick(p, q, claim) <= delta
+            assert max(hockey_stick(p, q, claim) for p, q in pairs) <= delta

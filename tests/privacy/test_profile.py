@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import bayesdp as bdp
 from bayesdp.privacy.profile import (
     Profile,
+    after_pure,
     gaussian_divergence,
     gaussian_profile,
     hockey_stick,
@@ -238,3 +239,22 @@ def test_a_bound_that_is_no_profile_has_a_loss_distribution():
     assert pld.get_delta_for_epsilon(0.0) == pytest.approx(
         (math.e - 1 + 2 * d) / (math.e + 1), rel=0.02
     )
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+@pytest.mark.parametrize("choice", [0.4, 2.0])
+def test_choices_beside_another_mechanism_have_the_profile_of_their_product(copies, choice):
+    """Of randomized response, once a choice, and of the other's law, which is its own mirror."""
+    law = np.array([0.6, 0.3, 0.1])
+    pure = math.log(6)
+    one = Profile(lambda at: hockey_stick(np.log(law), np.log(law[::-1]), at), pure)
+    made = after_pure(one, choice, copies)
+    coin = np.array([math.exp(choice), 1.0]) / (1 + math.exp(choice))
+    joint = np.log(law)
+    for _ in range(copies):
+        joint = np.add.outer(joint, np.log(coin))
+    mirrored = np.flip(joint).ravel()
+    assert made.pure_epsilon == pytest.approx(copies * choice + pure, rel=1e-14)
+    for at in (0.0, 0.3, 0.9, 1.7, 3.1, 6.0):
+        true = hockey_stick(joint.ravel(), mirrored, at)
+        assert true <= made.delta(at) <= true * (1 + 1e-9) + 1e-12

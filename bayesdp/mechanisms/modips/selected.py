@@ -35,7 +35,6 @@ family as fixed without the data would be to use the wrong law.
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, get_args
@@ -66,10 +65,9 @@ from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.mechanisms.selection.exponential import ExponentialMechanism
 from bayesdp.privacy.accounting import compose
-from bayesdp.privacy.composition import total
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours
-from bayesdp.privacy.profile import Profile
+from bayesdp.privacy.profile import Profile, after_pure
 
 Copying = ModipsSBSMechanism | ModipsGridMechanism | NestedModipsMechanism
 
@@ -177,21 +175,15 @@ class SelectedModipsMechanism(Mechanism):
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
         """The privacy profile of `copies` choices, and of `each` copies after every one.
 
-        The choices' pure epsilon is added to the copies' profile, the worst of the candidates.
+        The copies' is the largest of the candidates', and beside it each choice has at most the
+        profile of randomized response (`bayesdp.privacy.profile.after_pure`).
         """
         copies = check_at_least_one("copies", copies)
-        chosen = self.choice.guarantee(copies=copies, neighbours=neighbours).epsilon
+        choice = self.choice.guarantee(neighbours=neighbours).epsilon
         asked = copies * self.each
         made = [each.profile(copies=asked, neighbours=neighbours) for each in self._priced]
-
-        def divergence(epsilon: float) -> float:
-            left = math.nextafter(epsilon - chosen, -math.inf)
-            return max(each.delta(left) for each in made) if left >= 0 else 1.0
-
         worst = max(made, key=lambda each: each.pure_epsilon)
-        pure = worst.pure_epsilon
-        whole = math.inf if math.isinf(pure) else total([chosen, pure])
-        return Profile(divergence, whole, max(each.limit for each in made), worst.why)
+        return after_pure(worst, choice, copies)
 
     @property
     def _priced(self) -> Sequence[Copying]:
