@@ -238,8 +238,7 @@ class Scan:
             options = pyarrow.csv.ConvertOptions(
                 column_types=types, strings_can_be_null=True, null_values=missing
             )
-            between = separator_of(files[0], head_of(Path(files[0])))
-            parsing = pyarrow.csv.ParseOptions(delimiter=between)
+            parsing = pyarrow.csv.ParseOptions(delimiter=_separator(files))
             form = pyarrow.dataset.CsvFileFormat(parsing, convert_options=options)
         elif self.types:
             raise InvalidInput("types is given, but a Parquet file has its own; leave it out")
@@ -284,6 +283,18 @@ def _files(source: Any) -> tuple[str, list[str]]:
             "or of .csv or .tsv files"
         )
     return kind, [str(path) for path in paths]
+
+
+def _separator(files: Sequence[str]) -> str:
+    """Return the sign between fields, which Arrow takes to be the same in all files."""
+    first, *others = ((separator_of(file, head_of(Path(file))), file) for file in files)
+    for sign, file in others:
+        if sign != first[0]:
+            raise InvalidInput(
+                f"source has {quoted(first[1])} with {first[0]!r} between fields and "
+                f"{quoted(file)} with {sign!r}; write all files with the same sign"
+            )
+    return first[0]
 
 
 def _read(step: Callable[[], Any], source: Any) -> Any:

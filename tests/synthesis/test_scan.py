@@ -248,14 +248,21 @@ def test_wrong_columns_and_types(people, tmp_path):
         assert refused.value.__suppress_context__
 
 
-@pytest.mark.parametrize("text", ["sex;votes\nf;1\n", "sex,vote\nf,1\n", "Quetzal,7919\nf,1\n"])
-def test_a_file_that_lacks_another_s_column_is_refused(text, people, tmp_path):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sex;votes\nf;1\n", r"1\.csv' with ',' between fields and '.*3\.csv' with ';'"),
+        ("sex,vote\nf,1\n", r"isn't in .*3\.csv'"),
+        ("Quetzal,7919\nf,1\n", r"isn't in .*3\.csv'"),
+    ],
+)
+def test_a_file_that_lacks_another_s_column_is_refused(text, message, people, tmp_path):
     """Its records would be missing values."""
     people.to_csv(tmp_path / "1.csv", index=False)
     (tmp_path / "2.csv").write_text(people.to_csv(index=False, columns=["votes", "sex"]))
     assert pd.concat(bdp.scan(tmp_path, ["sex", "votes"])).notna().all(axis=None)
     (tmp_path / "3.csv").write_text(text)
-    with pytest.raises(bdp.errors.InvalidInput, match=r"isn't in .*3\.csv'") as refused:
+    with pytest.raises(bdp.errors.InvalidInput, match=message) as refused:
         bdp.scan(tmp_path, ["sex", "votes"])
     assert not any(word in str(refused.value) for word in ("Quetzal", "7919"))
 
