@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesdp.errors import InvalidInput
+from bayesdp.networks.formula import bind
 from bayesdp.networks.graph import graph_of
 from bayesdp.networks.network import Network, as_network
 from bayesdp.networks.randomness import Seed, generators
-from bayesdp.networks.simulation import as_coefficients, simulate
+from bayesdp.networks.simulation import as_coefficients, by_name, simulate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +117,8 @@ def goodness_of_fit(
     formula : str
         As for `parse`.
     coef : array_like, shape (terms,) or (k, terms)
-        Estimates, or k posterior draws, from each of which one network is drawn.
+        Estimates, or k posterior draws, from each of which one network is drawn. A Series or
+        DataFrame with the statistics' names is read by name.
     draws : int
         Number of networks, where `coef` is one vector.
     burn_in, interval, offset, max_degree, seed
@@ -142,8 +144,9 @@ def goodness_of_fit(
         "burn_in": burn_in, "interval": interval, "offset": offset, "max_degree": max_degree
     }  # fmt: skip
     if given.ndim < 2:
-        drawn = simulate(network, formula, given, draws=draws, seed=seed, **options).networks[0]
+        drawn = simulate(network, formula, coef, draws=draws, seed=seed, **options).networks[0]
     else:
+        given = as_coefficients(by_name(coef, bind(formula, network).names, "columns"))
         drawn = tuple(
             simulate(network, formula, theta, seed=generator, **options).networks[0][0]
             for theta, generator in zip(given, generators(seed, len(given)), strict=True)

@@ -201,7 +201,7 @@ class Network:
             ((a, b) for a, b, *_ in graph.edges),
             nodes=graph.nodes,
             directed=graph.is_directed(),
-            attributes={str(name): dict(graph.nodes(data=name)) for name in names},
+            attributes={name: dict(graph.nodes(data=name)) for name in names},
         )
 
     @classmethod
@@ -249,10 +249,10 @@ class Network:
         """
         import pandas as pd
 
+        attributes = {} if nodes is None else {c: nodes[c].to_numpy() for c in nodes.columns}
         if not isinstance(edges, pd.DataFrame):
             if nodes is None:
                 raise InvalidInput("nodes is missing; give them where ties come in batches")
-            attributes = {str(c): nodes[c].to_numpy() for c in nodes.columns}
             pairs = numbered_edges(edges, nodes.index, source, target)
             return cls(list(nodes.index), pairs, directed, attributes)
         for column in (source, target):
@@ -261,7 +261,6 @@ class Network:
                     f"edges has no column {quoted(column)}; its columns are "
                     f"{shown_names(list(edges.columns))}"
                 )
-        attributes = {} if nodes is None else {str(c): nodes[c].to_numpy() for c in nodes.columns}
         return cls.from_edges(
             zip(edges[source], edges[target], strict=True),
             nodes=None if nodes is None else list(nodes.index),

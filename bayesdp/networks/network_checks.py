@@ -162,11 +162,17 @@ def numbered_ties(matrix: Any, directed: bool) -> tuple[NDArray[np.int64], int]:
 
 
 def checked_attributes(
-    attributes: Mapping[str, Any], nodes: Sequence[Hashable]
+    attributes: Mapping[Any, Any], nodes: Sequence[Hashable]
 ) -> dict[str, NDArray[Any]]:
     """Return one value for each node, in their order; a mapping is read by label."""
-    checked, n = {}, len(nodes)
-    for name, given in attributes.items():
+    checked: dict[str, NDArray[Any]] = {}
+    n = len(nodes)
+    for name, given in ((str(name), given) for name, given in attributes.items()):
+        if name in checked:
+            raise InvalidInput(
+                f"two attributes have the name {quoted(name)}, as names are read as texts; rename "
+                "one"
+            )
         check_index(f"attribute {quoted(name)}", getattr(given, "index", None), nodes)
         values = np.asarray(_by_label(name, given, nodes) if isinstance(given, Mapping) else given)
         if values.shape != (n,):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,7 +64,8 @@ def simulate(
     formula : str
         As for `parse`.
     coef : array_like, shape (terms,)
-        Coefficients of the formula's statistics.
+        Coefficients of the formula's statistics, in their order; a Series with their names as its
+        index is read by name.
     draws, chains : int
         Number of draws kept from each chain, and of chains, which run in parallel threads.
     burn_in, interval : int or None
@@ -157,9 +159,28 @@ def as_coefficients(coef: Any) -> NDArray[np.float64]:
         ) from None
 
 
+def by_name(coef: Any, names: Sequence[str], axis: str) -> Any:
+    """Put what pandas labels along an axis, "index" or "columns", into the statistics' order.
+
+    The default labels, 0, 1, 2 ..., say nothing, and what has no labels is in that order.
+    """
+    labels = getattr(coef, axis, None)
+    if labels is None or callable(labels):  # a list has a method of this name
+        return coef
+    given = list(labels)
+    if given == list(range(len(names))):
+        return coef
+    if len(given) != len(names) or set(given) != set(names):
+        raise InvalidInput(
+            f"coef has other labels than the statistics' names, {', '.join(names)}; give it these, "
+            "or drop its labels by .to_numpy() if it is in this order"
+        )
+    return coef.reindex(**{axis: list(names)})
+
+
 def check_coefficients(coef: ArrayLike, bound: BoundFormula) -> NDArray[np.float64]:
     """Return the coefficients as an array of one finite number for each statistic, or raise."""
-    theta = as_coefficients(coef).reshape(-1)
+    theta = as_coefficients(by_name(coef, bound.names, "index")).reshape(-1)
     if theta.shape != (len(bound.names),) or not np.isfinite(theta).all():
         raise InvalidInput(
             f"coef is {np.asarray(coef).tolist()}; it must be {len(bound.names)} finite numbers, "

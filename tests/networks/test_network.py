@@ -65,6 +65,7 @@ REFUSED = [
     (lambda: Network(3, [(0, 1), (1,)]), "different lengths"),
     (lambda: Network(3, directed="no"), "directed is 'no'"),
     (lambda: Network(3, attributes={"x": [1, 2]}), "one value for each node"),
+    (lambda: Network(2, attributes={"5": [1, 2], 5: [1, 2]}), "two attributes have the name '5'"),
     (lambda: Network(2, dyad_attributes={"d": [[0, 1], [2, 0]]}), "symmetric"),
     (lambda: Network(2, dyad_attributes={"d": [[0, np.nan], [np.nan, 0]]}), "finite"),
     (lambda: Network(2, dyad_attributes={"d": [0, 1]}), "shape"),

@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -11,7 +12,7 @@ from bayesdp.kernels.bits import count_ones, lowest_one
 from bayesdp.kernels.compiling import kernel
 from bayesdp.kernels.graphs.offset import dyad_offset
 from bayesdp.kernels.randomness import below, next_word, uniform
-from bayesdp.networks import Network, simulate, statistics
+from bayesdp.networks import Network, goodness_of_fit, simulate, statistics
 from bayesdp.networks.formula import bind
 from bayesdp.networks.graph import graph_of
 from bayesdp.networks.offset import NO_OFFSET, offset_from
@@ -147,6 +148,8 @@ def test_offsets_that_are_refused(offset, message):
 BAD_ARGUMENTS = [
     ({"coef": [1.0, 2.0]}, "1 finite numbers, for edges"),
     ({"coef": [np.nan]}, "finite"),
+    ({"coef": pd.Series([0.0], ["mutual"])}, "other labels than the statistics' names, edges"),
+    ({"coef": pd.Series([0.0, 0.0], ["edges", "edges"])}, "other labels"),
     ({"draws": 0}, "draws is 0"),
     ({"chains": True}, "chains is True"),
     ({"burn_in": -1}, "burn_in is -1"),
@@ -177,6 +180,25 @@ def test_the_same_seed_gives_the_same_draws_and_chains_differ():
     assert first.networks[0][0].attributes["club"][0] == "Mr. Hi"
     bare = simulate(karate(), "edges", [-3.0], keep_networks=False, seed=1)
     assert bare.networks == ((),)
+
+
+def test_labelled_coefficients_are_read_by_name():
+    formula, coef = "edges + gwesp(0.5)", pd.Series({"edges": -3.0, "gwesp.0.5": 0.7})
+    frame = pd.DataFrame([coef, coef])
+
+    def draw(theta):
+        return simulate(karate(), formula, theta, draws=4, seed=7).statistics
+
+    def fit(theta):
+        found = goodness_of_fit(karate(), formula, theta, draws=2, burn_in=500, seed=7)
+        return found.distributions["degree"].simulated
+
+    for given in (coef[::-1], pd.Series([-3.0, 0.7])):
+        np.testing.assert_array_equal(draw(given), draw(coef.to_numpy()))
+        np.testing.assert_array_equal(fit(given), fit(coef.to_numpy()))
+    np.testing.assert_array_equal(fit(frame.iloc[:, ::-1]), fit(frame.to_numpy()))
+    with pytest.raises(bdp.errors.InvalidInput, match="other labels than the statistics' names"):
+        goodness_of_fit(karate(), formula, frame.rename(columns={"edges": "mutual"}))
 
 
 def test_a_hundred_thousand_nodes_are_sampled():
