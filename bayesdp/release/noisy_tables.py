@@ -71,10 +71,26 @@ def read_frames(frames: Any) -> dict[str, pd.DataFrame]:
 
 
 def frames_in(folder: str | Path) -> dict[str, pd.DataFrame]:
-    """Read a folder's tables, by their files' names, in order; none if it is no folder."""
+    """Read a folder's tables, by their files' names, in order; none if it is no folder.
+
+    A column where a numeral begins with 0, such as an area's code 01, is of texts in all files.
+    """
     folder = check_path("frames", folder)
     files = sorted(folder.iterdir()) if folder.is_dir() else []
-    return {file.name: frame_in(str(file), None, ()) for file in files if is_table(str(file))}
+    read = {str(file): frame_in(str(file), None, ()) for file in files if is_table(str(file))}
+    codes = {name for file, frame in read.items() for name in _codes(file, frame)}
+    again = {file: codes.intersection(frame.columns) for file, frame in read.items()}
+    return {
+        Path(file).name: frame_in(file, None, again[file]) if again[file] else frame
+        for file, frame in read.items()
+    }
+
+
+def _codes(file: str, frame: pd.DataFrame) -> list[str]:
+    """Columns that were read as numbers, though a numeral in them begins with 0."""
+    numbers = [c for c in frame.columns if c != COUNT and frame[c].dtype.kind in "iuf"]
+    written = frame_in(file, None, numbers) if numbers else frame
+    return [c for c in numbers if written[c].astype(str).str.match(r"\s*[+-]?0\d").any()]
 
 
 def check_frame(name: str, frame: Any) -> pd.DataFrame:

@@ -122,6 +122,23 @@ def test_a_folder_is_read_file_by_file(tmp_path: Path):
     assert bdp.Release.load(tmp_path / "release").guarantee == read.guarantee
 
 
+def test_codes_that_begin_with_0_are_texts_in_all_files_of_a_folder(tmp_path: Path):
+    """Read as numbers, 01 would be called 1, and 001 would be the same area."""
+    (tmp_path / "1.csv").write_text("area,age,count\n01,20,3\n01,40,5\n10,20,2\n10,40,0\n")
+    (tmp_path / "2.csv").write_text(
+        "age,area,sex,count\n20,10,f,2\n40,10,f,2\n20,01,f,2\n40,01,f,1\n"
+    )
+    (tmp_path / "3.csv").write_text("area,count\n10,4\n01,8\n")
+    read = bdp.Release.from_noisy_tables(tmp_path, **NOISY)
+    axes: Any = read.mechanism.axes  # type: ignore[attr-defined]
+    assert {axis.name: axis.categories for axis in axes} == {
+        "area": ("01", "10"), "age": (20, 40), "sex": ("f",)
+    }  # fmt: skip
+    (tmp_path / "3.csv").write_text("area,count\n10,4\n1,8\n")
+    with pytest.raises(bdp.errors.InvalidInput, match="no row for"):
+        bdp.Release.from_noisy_tables(tmp_path, **NOISY)
+
+
 def changed(frame: pd.DataFrame, **columns: Any) -> pd.DataFrame:
     return frame.assign(**columns)
 
