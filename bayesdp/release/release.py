@@ -243,7 +243,8 @@ class Release:
         Parameters
         ----------
         frames : mapping of str to DataFrame, sequence of DataFrame, or path
-            The tables, or a folder with a .csv or .parquet file for each.
+            The tables, or a folder with a .csv or .parquet file for each, where a column with codes
+            such as 01 is of texts.
         noise : {"laplace", "gaussian"}
             The law of the noise, on the integers: discrete Laplace or discrete Gaussian.
         scale : float

@@ -355,8 +355,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         target : {"population", "data"}
             The population's value, or the confidential table's.
         draws : int
-            Number of latent tables that it is computed of, at most those that the fit kept, and as
-            many for the naive answer.
+            Number of latent tables, at most those that the fit kept; as many for the naive answer.
         seed : int, optional
             Seed of resampling, and of values within cells.
 
@@ -398,7 +397,8 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         formula : str
             In statsmodels' notation: "income ~ age + C(sex) + education".
         family : {"linear", "logit", "poisson", "ordinal"}
-            Least squares, logistic, Poisson or ordered logistic regression.
+            Least squares, logistic, Poisson or ordered logistic regression; of its thresholds, each
+            but the first is the logarithm of how far it is above the one before.
         by : {"moments", "tables"}, optional
             Default: moments where they will do.
         target, draws, seed

@@ -106,7 +106,7 @@ class Regression:
             frame = frame.dropna(subset=self._valued)
             if not len(frame):
                 raise InvalidInput(f"formula is {quoted(self.formula)}, {_NONE}")
-        frame, labels = coded(self.formula, self.family, frame)
+        frame, labels = coded(self.formula, self.family, frame, self.columns)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -165,7 +165,7 @@ def sides_of(
     import patsy
 
     try:
-        frame = coded(formula, family, prepared(columns, codes))[0]
+        frame = coded(formula, family, prepared(columns, codes), columns)[0]
         return patsy.dmatrices(formula, frame, **options)
     except Exception:  # patsy raises many kinds; the tables' regression says what is wrong
         return None
@@ -185,19 +185,32 @@ def _fault(outcome: pd.DataFrame, design: pd.DataFrame) -> str:
     return ""
 
 
-def coded(formula: str, family: str, frame: pd.DataFrame) -> tuple[pd.DataFrame, Any]:
+def coded(
+    formula: str, family: str, frame: pd.DataFrame, columns: Mapping[str, Column]
+) -> tuple[pd.DataFrame, Any]:
     """Code an outcome that is a category by its labels' places; its labels, or None.
+
+    The cells of numbers are the labels of an ordinal regression, whichever a table has.
 
     Raises
     ------
     InvalidInput
         If the family doesn't take it.
     """
+    import pandas as pd
+
     outcome = outcome_of(formula)
-    if outcome is None or outcome not in frame or not hasattr(frame[outcome], "cat"):
+    if outcome is None or outcome not in frame:
         return frame, None
-    made = frame.assign(**{outcome: _coded_outcome(frame[outcome], family)})
-    return made, frame[outcome].cat.categories
+    given = frame[outcome]
+    if family == "ordinal" and columns[outcome].middles is not None:
+        given = pd.Series(
+            pd.Categorical(given, columns[outcome].middles, ordered=True), given.index
+        )
+    if not hasattr(given, "cat"):
+        return frame, None
+    made = frame.assign(**{outcome: _coded_outcome(given, family)})
+    return made, given.cat.categories
 
 
 def _fitted(y: Any, design: pd.DataFrame, family: str, labels: Any) -> Fit:
@@ -216,18 +229,21 @@ def _fitted(y: Any, design: pd.DataFrame, family: str, labels: Any) -> Fit:
         return Fit(pd.Series(np.nan, index=names), True, None)
     elif family == "ordinal":
         names = [name for name in names if name != "Intercept"]  # thresholds take its place
-        if labels is not None:
-            coded = pd.Categorical.from_codes(y.astype(int), labels, ordered=True)
-            used = coded.remove_unused_categories()
-            y = pd.Series(used, index=y.index)
+        if labels is None:  # the outcome is a function of columns
+            labels, y[:] = np.unique(y, return_inverse=True)
+        codes = pd.Categorical.from_codes(y.astype(int), labels, ordered=True)
+        y = pd.Series(codes.remove_unused_categories(), index=y.index)
         fit = OrderedModel(y, chosen.drop(columns="Intercept", errors="ignore"), distr="logit").fit(
             disp=False
         )
         found, converged = fit.params, bool(fit.mle_retvals["converged"])
-        thresholds = list(found.index[~found.index.isin(names)])
-        if labels is not None and len(used.categories) < len(labels):
-            thresholds = [f"{a}/{b}" for a, b in pairwise(labels)]
-            found = found.drop(thresholds, errors="ignore")  # each is from the one before
+        thresholds = [f"{a}/{b}" for a, b in pairwise(labels)]
+        # Each but the first is how far it is from the one before, which three labels determine.
+        there = np.isin(np.arange(len(labels)), codes.codes)
+        vague = [not there[max(k - 1, 0) : k + 2].all() for k in range(len(thresholds))]
+        found = found.drop(
+            [t for t, v in zip(thresholds, vague, strict=True) if v], errors="ignore"
+        )
         names += thresholds
     else:
         fit = getattr(sm, family.capitalize())(y, chosen).fit(disp=False, maxiter=100)

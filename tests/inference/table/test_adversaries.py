@@ -7,10 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
+from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 import bayesdp as bdp
 from bayesdp.engines.latent_records import ABSENT
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.table.regression import prepared
 from bayesdp.schema.files import text_of
 
 SCHEMA = bdp.Schema(
@@ -82,8 +84,8 @@ def test_few_open_draws_leave_an_interval_its_ends():
     [
         ("smokes ~ C(school)", "logit", ["C(school)[T.more]"]),
         ("age ~ C(school)", "poisson", ["C(school)[T.more]"]),
-        ("school ~ age", "ordinal", ["none/some", "some/more"]),
-        ("school ~ C(smokes)", "ordinal", ["none/some", "some/more"]),
+        ("school ~ age", "ordinal", ["some/more"]),
+        ("school ~ C(smokes)", "ordinal", ["some/more"]),
     ],
 )
 def test_every_family_says_what_is_open(formula, family, open_):
@@ -106,6 +108,32 @@ def test_a_constant_column_tells_no_slope(formula, family, open_):
     with pytest.warns(UserWarning, match="or a column is constant"):
         found = posterior([table]).regression(formula, family=family, target="data")
     assert sorted(found.names[np.isnan(found.draws[0])]) == open_
+
+
+@pytest.mark.filterwarnings("ignore:.*of the spread of age is in cells that noise drowns")
+@pytest.mark.parametrize(
+    ("lacking", "open_"),
+    [
+        (0, ["20.0/21.0", "21.0/22.0"]),
+        (1, ["20.0/21.0", "21.0/22.0", "22.0/23.0"]),
+        (2, ["21.0/22.0", "22.0/23.0"]),
+        (3, ["22.0/23.0"]),
+    ],
+)
+def test_thresholds_about_a_label_without_records_are_open_and_no_others(lacking, open_):
+    """Whichever cells of a number a table has, they are the same for all tables."""
+    whole, less = drawn(1, n=400), drawn(2, n=400)
+    less[less[:, 0] == lacking, 0] = (lacking + 1) % 4
+    with pytest.warns(UserWarning, match="1 of 3 regressions leave"):
+        found = posterior([whole, less]).regression("age ~ smokes", family="ordinal", target="data")
+    assert list(found.names) == ["smokes", "20.0/21.0", "21.0/22.0", "22.0/23.0"]
+    assert list(found.names[np.isnan(found.draws[1])]) == open_
+    frame = prepared(SCHEMA.columns, pd.DataFrame(less, columns=list(SCHEMA.columns)))
+    outcome = pd.Series(pd.Categorical(frame["age"], np.unique(frame["age"]), ordered=True))
+    fit = OrderedModel(outcome, frame[["smokes"]], distr="logit").fit(disp=False)
+    same = fit.params.reindex(found.names).to_numpy()
+    known = ~found.names.isin(open_)
+    np.testing.assert_allclose(found.draws[1][known], same[known], rtol=1e-6)
 
 
 def test_a_table_that_may_be_empty_says_nothing_of_a_population():
