@@ -277,7 +277,11 @@ class Schema:
         ids = {self.unit.person} if isinstance(self.unit, Person) else set()
         absent = [name for name in self.columns if name not in there]
         unknown = [name for name in there if name not in self.columns and name not in ids]
-        if absent or unknown or len(set(there)) < len(there):
+        if twice := [name for name in (*self.columns, *ids) if there.count(name) > 1]:
+            raise InvalidInput(
+                f"frame has more than one column named {_listed(twice)}; keep one of each"
+            )
+        if absent or unknown:
             others = shown_names(unknown)
             raise InvalidInput(
                 f"frame lacks columns {_listed(absent)}, and has others, {others}; each "

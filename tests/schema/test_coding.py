@@ -372,8 +372,9 @@ def test_columns_that_are_not_the_schemas_are_refused(tmp_path, survey, frame):
         survey.coded(frame.drop(columns="age"))
     with pytest.raises(InvalidInput, match="lacks columns none, and has others, 'more'; each"):
         survey.coded(frame.assign(more=1))
-    with pytest.raises(InvalidInput, match="must be there once"):
-        survey.coded(frame.rename(columns={"id": "age"}))
+    for taken in ("id", "age"):
+        with pytest.raises(InvalidInput, match=f"more than one column named '{taken}'; keep one"):
+            survey.coded(frame.rename(columns={"sex": taken}))
     with pytest.raises(InvalidInput, match="frame is a list; it must be a DataFrame"):
         survey.coded([frame])
     with pytest.raises(InvalidInput, match="frame is a Table; it must be a DataFrame"):
