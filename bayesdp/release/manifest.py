@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterable
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -35,6 +36,19 @@ def check_label(raw: Any) -> Label:
             ".astype(str))"
         )
     return value  # type: ignore[no-any-return]
+
+
+def check_apart(groups: Iterable[Any]) -> None:
+    """Raise InvalidInput where groups that differ would have one name in a posterior.
+
+    Its coordinates are an array of one type, in which a single text turns every 1 into "1".
+    """
+    labels = list(groups)
+    if len(set(map(str, labels))) < len(set(labels)):
+        raise InvalidInput(
+            "two groups have labels that are one text, as 1 and '1' are; rename one of them, or "
+            "convert the column with .astype(str) if they are the same group"
+        )
 
 
 def check_names(variable: Any, by: Any) -> None:

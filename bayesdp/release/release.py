@@ -25,7 +25,14 @@ from bayesdp.mechanisms.randomness import is_reproducible
 from bayesdp.privacy.accounting import STRENGTHS
 from bayesdp.privacy.composition import one_of
 from bayesdp.privacy.guarantee import Guarantee, Strength, shown_up
-from bayesdp.release.manifest import Label, MechanismEntry, Origin, check_label, check_names
+from bayesdp.release.manifest import (
+    Label,
+    MechanismEntry,
+    Origin,
+    check_apart,
+    check_label,
+    check_names,
+)
 from bayesdp.release.parts import Part
 
 if TYPE_CHECKING:
@@ -88,6 +95,7 @@ class Release:
             raise InvalidInput("outputs differ in number between groups; each needs all copies")
         if len({part.group for part in self.parts}) < len(self.parts):
             raise InvalidInput(f"groups are {list(self.groups)}; each must appear once")
+        check_apart(self.groups)
         if (self.by is None) != (self.groups == (None,)):
             raise InvalidInput("by names the groups: give it with groups, and only then")
         if len({part.mechanism.n is None for part in self.parts}) > 1:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import is_missing
 from bayesdp.errors import InvalidInput
-from bayesdp.release.manifest import Label, check_label
+from bayesdp.release.manifest import Label, check_apart, check_label
 
 T = TypeVar("T")
 _FEW = 20  # groups, that somebody has looked at
@@ -115,6 +115,7 @@ def complete_groups(
         nearly as many as records; if others occur; or if one has no records where that is public.
     """
     if groups is None:
+        check_apart(tallies)
         if not public_n:
             raise InvalidInput(
                 "groups is missing; where n is confidential, list all groups there may be, "
@@ -129,6 +130,7 @@ def complete_groups(
     listed = [check_label(label) for label in groups]
     if len(set(listed)) < len(listed) or not listed:
         raise InvalidInput(f"groups is {listed}; list each group once, and at least one")
+    check_apart([*tallies, *listed])
     if set(tallies) - set(listed):
         raise InvalidInput(f"data has records outside the listed groups {listed}; list them all")
     if public_n and not all(label in tallies and size(tallies[label]) for label in listed):

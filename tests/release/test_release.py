@@ -110,8 +110,10 @@ def test_groups_named_as_what_was_released_are_no_column_of_it():
 
 def test_labels_of_several_types_stay_what_they_are():
     made = bdp.mechanisms.DiscreteLaplaceMechanism(1.0)
-    release = bdp.Release.of_groups({1: (made, [3]), "1": (made, [5])})
-    assert release.to_frames()[0]["group"].tolist() == [1, "1"]
+    release = bdp.Release.of_groups({1: (made, [3]), "2": (made, [5])})
+    assert release.to_frames()[0]["group"].tolist() == [1, "2"]
+    with pytest.raises(bdp.errors.InvalidInput, match="two groups have labels that are one text"):
+        bdp.Release.of_groups({1: (made, [3]), "1": (made, [5])})
 
 
 def test_one_group_of_many(grouped_release: bdp.Release):

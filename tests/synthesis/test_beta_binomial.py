@@ -248,6 +248,8 @@ def test_bad_options_are_refused(options, message):
         ({}, [(1,), (2,), (3,)], "one column"),
         ({}, list(pd.to_datetime(["2020", "2021", "2022"])), "labels are"),
         ({"groups": ["a", "a"]}, ["a", "a", "a"], "once"),
+        ({}, [1, "1", 1], "two groups have labels that are one text"),
+        ({"groups": [1]}, ["1", "1", "1"], "one text, as 1 and '1' are"),
         ({"groups": ["a"]}, ["a", "b", "a"], "outside the listed"),
         ({"groups": ["a", "b", "c"]}, ["a", "b", "a"], "no records"),
         ({"public_n": False, "size": 5}, ["a", "b", "a"], "groups is missing"),
