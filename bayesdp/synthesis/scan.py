@@ -187,11 +187,11 @@ class Scan:
     def _checked(self) -> Scan:
         there = list(self.source.columns) if self._on_dask else self._dataset.schema.names
         check_columns(there, self._names, "the source")
-        if isinstance(self.source, str | Path | Sequence):
-            # Arrow takes the first file's columns, and what another lacks of them for missing.
-            for file in list(self._dataset.get_fragments())[1:]:
-                schema = _read(functools.partial(getattr, file, "physical_schema"), self.source)
-                check_columns(schema.names, self._names, quoted(Path(file.path)))
+        for file in [] if self._on_dask else self._dataset.get_fragments():
+            # Arrow takes what a file lacks of the data set's columns for missing.
+            schema = _read(functools.partial(getattr, file, "physical_schema"), self.source)
+            name = quoted(Path(file.path)) if hasattr(file, "path") else "a part of the source"
+            check_columns([*schema.names, *(_partition(file) - {*schema.names})], self._names, name)
         return self
 
     def _batches(self, names: list[str]) -> Iterator[pd.DataFrame]:
@@ -295,6 +295,13 @@ def _separator(files: Sequence[str]) -> str:
                 f"{quoted(file)} with {sign!r}; write all files with the same sign"
             )
     return first[0]
+
+
+def _partition(file: Any) -> set[str]:
+    """Return the columns whose values the names of a file's folders say."""
+    import pyarrow.dataset
+
+    return set(pyarrow.dataset.get_partition_keys(file.partition_expression))
 
 
 def _read(step: Callable[[], Any], source: Any) -> Any:

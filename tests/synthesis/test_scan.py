@@ -248,6 +248,19 @@ def test_wrong_columns_and_types(people, tmp_path):
         assert refused.value.__suppress_context__
 
 
+def test_a_data_set_whose_file_lacks_a_column_is_refused_too(people, tmp_path):
+    """Its columns may be in its folders' names instead."""
+    parts = tmp_path / "parts"
+    people.to_parquet(parts, partition_cols=["sex"])
+    hive = pyarrow.dataset.dataset(parts, partitioning="hive")
+    assert pd.concat(bdp.scan(hive, ["sex", "votes"])).notna().all(axis=None)
+    people.drop(columns="votes").to_parquet(parts / "sex=f" / "more.parquet")
+    again = pyarrow.dataset.dataset(parts, partitioning="hive", schema=hive.schema)
+    with pytest.raises(bdp.errors.InvalidInput, match=r"'votes' isn't in .*more\.parquet'"):
+        bdp.scan(again, ["sex", "votes"])
+    assert len(pd.concat(bdp.scan(again, ["sex", "age"]))) > len(people)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
