@@ -24,7 +24,7 @@ def audit(
     """Test the promise of a release's mechanism on draws from worst-case neighbours.
 
     The data are made up, with the release's public parameters, so that no privacy is spent. The
-    exit status is 1 if a promise is refuted.
+    exit status is 1 if a promise is refuted, or the draws aren't of the law by which it is tested.
     """
     from bayesdp.privacy.audit import audit as run_audit
     from bayesdp.release import Release
@@ -37,12 +37,12 @@ def audit(
             typer.echo(f"{'' if part.group is None else f'{part.group}: '}{result}")
     if as_json:
         print_json([{"group": group, **_numbers(result)} for group, result in found])
-    raise typer.Exit(1 if any(result.convicted for _, result in found) else 0)
+    raise typer.Exit(int(any(result.convicted or result.departures for _, result in found)))
 
 
 def _numbers(result: Audit) -> dict[str, Any]:
     shown = ("convicted", "epsilon_lower", "epsilon_exact", "epsilon_attainable", "smallest_fault")
-    counted = ("alpha", "pairs", "trials", "searched", "impossible")
+    counted = ("alpha", "pairs", "trials", "searched", "impossible", "departures")
     return {"claim": promise_of(result.claim)} | {
         name: getattr(result, name) for name in (*shown, *counted)
     }

@@ -17,8 +17,9 @@ mechanism which keeps its promise is convicted with probability at most `alpha`:
   of its own, and adds one pair: the draws that convict play no part in the choice.
 
 Where there are only finitely many outputs, the exact largest log ratio of the law is computed too.
-That is a statement about the law as written, the other about the sampler as it runs. Draws to
-which their own law gives probability 0 are counted: no event is about them.
+That is a statement about the law as written, the other about the sampler as it runs. Where the
+sampler doesn't follow the law (`bayesdp.privacy.audit_law`), the result says so: events chosen by
+the law may then be blind.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least, check_delta, check_share
 from bayesdp.errors import InvalidInput
-from bayesdp.privacy.audit_draws import bounds_from_draws, distinct, largest_bound, smallest_fault
+from bayesdp.privacy.audit_draws import bounds_from_draws, largest_bound, smallest_fault
+from bayesdp.privacy.audit_law import departure
 from bayesdp.privacy.audit_search import pair_epsilon, search_pair
 from bayesdp.privacy.distributional.guarantee import (
     DistributionalGuarantee,
@@ -42,7 +43,6 @@ from bayesdp.privacy.distributional.guarantee import (
 from bayesdp.privacy.guarantee import Guarantee
 
 Pair = tuple[Any, Any]
-_CHECKED = 1000  # draws
 _POWER = 0.99
 
 
@@ -90,9 +90,13 @@ class Audit:
         Number of other pairs whose law was evaluated; the worst of them is among those tried if it
         is worse than every pair that the mechanism proposes.
     impossible : int
-        Number of draws, among up to 1,000 from each member of each pair, to which the law of the
-        statistic they were drawn from gives probability 0: the sampler doesn't follow the law, and
-        no event tried here measures how much such outputs reveal about the data.
+        Number of draws, among a tenth as many as `trials`, or 1,000 where they can't be counted,
+        to which the law of the statistic they were drawn from gives probability 0: no event tried
+        here measures how much such outputs reveal about the data.
+    departures : int
+        Number of outputs, of as many draws that can be counted, that come more often or less often
+        than by that law: the sampler doesn't follow it, and events chosen by it may be blind. 0
+        with probability 1 - alpha where the sampler does.
     """
 
     claim: Guarantee
@@ -104,6 +108,7 @@ class Audit:
     alpha: float
     searched: int = 0
     impossible: int = 0
+    departures: int = 0
 
     @property
     def convicted(self) -> bool:
@@ -149,6 +154,8 @@ class Audit:
     def __str__(self) -> str:
         blind = self.smallest_fault is None and self.epsilon_exact is None
         verdict = "no violation could be found" if blind else "no violation found"
+        if self.departures:
+            verdict += ", BUT THE DRAWS AREN'T OF THE LAW by which it was looked for"
         if self.convicted:
             verdict = "CONVICTED: the claim is false"
         share = self.epsilon_lower / self.claim.epsilon if self.claim.epsilon else 1.0
@@ -156,10 +163,12 @@ class Audit:
         exact = "" if self.epsilon_exact is None else f", law epsilon = {self.epsilon_exact:.6g}"
         searched = f", {self.searched:,} others looked at" if self.searched else ""
         beyond = f"; {self.impossible:,} draws that the law calls impossible"
+        departing = f"; {self.departures:,} outputs more or less often than by the law"
         return (
             f"{verdict} (claim {self.claim}; draws show epsilon >= {self.epsilon_lower:.4g}"
             f"{reach}; {self._power()}{exact}; {self.pairs} pairs of neighbours{searched}, "
-            f"{self.trials:,} draws each{beyond if self.impossible else ''})"
+            f"{self.trials:,} draws each{beyond if self.impossible else ''}"
+            f"{departing if self.departures else ''})"
         )
 
 
@@ -199,7 +208,7 @@ def audit(
     ------
     InvalidInput
         If an argument is out of its range, there is no pair to try, the mechanism claims nothing
-        at that delta, or pairs near others can't be proposed.
+        at that delta, pairs near others can't be proposed, or the law of an output is no number.
 
     Notes
     -----
@@ -238,17 +247,19 @@ def audit(
             if bound > best:
                 best, worst = bound, ordered
     exact = _exact(mechanism, tried, claim.delta)
-    beyond = sum(_impossible(mechanism, one, int(trials)) for pair in tried for one in pair)
+    off = [departure(mechanism, one, int(trials), level) for pair in tried for one in pair]
     return Audit(
-        claim, max(best, 0.0), exact, worst, len(tried), int(trials), alpha, int(search), beyond
+        claim,
+        max(best, 0.0),
+        exact,
+        worst,
+        len(tried),
+        int(trials),
+        alpha,
+        int(search),
+        sum(each.impossible for each in off),
+        sum(each.outputs for each in off),
     )
-
-
-def _impossible(mechanism: Auditable, statistic: Any, trials: int) -> int:
-    """Count the draws to which the law of their own statistic gives probability 0."""
-    draws = np.asarray(mechanism.release(statistic, min(trials, _CHECKED)))
-    outputs, times = distinct(draws)
-    return int(np.sum(times * np.isneginf(mechanism.logp(outputs, statistic))))
 
 
 def _exact(mechanism: Auditable, pairs: Sequence[Pair], delta: float) -> float | None:

@@ -11,6 +11,7 @@ from scipy import stats
 import bayesdp as bdp
 from bayesdp.mechanisms.counts.count import Count
 from bayesdp.privacy.audit_draws import log_ratio_bound
+from bayesdp.privacy.audit_law import departure
 from bayesdp.privacy.audit_search import exact_epsilon
 
 
@@ -175,6 +176,41 @@ def test_a_sampler_that_departs_from_its_law_is_convicted():
     assert found.epsilon_exact == pytest.approx(found.claim.epsilon, rel=1e-10)
     assert found.convicted
     assert found.epsilon_lower > found.claim.epsilon
+
+
+@pytest.mark.parametrize("law", [lambda z: np.full(np.shape(z), -2.0), lambda z: 0.0 * z])
+def test_a_law_that_the_draws_do_not_follow_acquits_nothing(law):
+    """The same under all neighbours, it shows no event that tells two of them apart."""
+
+    class Vague(bdp.mechanisms.BetaBinomialMechanism):
+        def logp(self, output, statistic):
+            return law(output)
+
+    with bdp.reproducible(1):
+        found = bdp.audit(Vague(10, 2, (1.0, 1.0)), trials=20_000)
+        honest = bdp.audit(bdp.mechanisms.BetaBinomialMechanism(10, 2, (1.0, 1.0)), trials=20_000)
+    assert (found.convicted, found.impossible, found.epsilon_lower) == (False, 0, 0.0)
+    assert found.departures > 0
+    assert "no violation found, BUT THE DRAWS AREN'T OF THE LAW by which it was" in str(found)
+    assert honest.departures == 0
+    assert "LAW" not in str(honest)
+
+
+def test_draws_of_a_law_depart_from_it_as_seldom_as_stated():
+    """Of many releases of few draws, at a level that chance reaches now and then."""
+    mechanism, statistic = bdp.mechanisms.DiscreteLaplaceMechanism(2.0), 0
+    with bdp.reproducible(2):
+        runs = [departure(mechanism, statistic, 1000, 0.05).outputs > 0 for _ in range(400)]
+    assert 0 < np.sum(runs) <= 400 * 0.1
+
+
+def test_a_law_that_is_no_number_is_refused():
+    class Nameless(bdp.mechanisms.BetaBinomialMechanism):
+        def logp(self, output, statistic):
+            return np.full(np.shape(output), np.nan)
+
+    with pytest.raises(bdp.errors.InvalidInput, match=r"logp is NaN for [1-3] of [1-3] outputs"):
+        bdp.audit(Nameless(10, 2, (1.0, 1.0)), trials=1000)
 
 
 def test_bounds_hold_with_the_stated_probability():
