@@ -82,7 +82,10 @@ def check_frame(name: str, frame: Any) -> pd.DataFrame:
     import pandas as pd
 
     if not isinstance(frame, pd.DataFrame):
-        raise InvalidInput(f"{quoted(name)} is {quoted(frame)}; each table must be a DataFrame")
+        raise InvalidInput(
+            f"{quoted(name)} is {quoted(frame)}; each table must be a DataFrame of pandas, as "
+            "to_pandas() makes of others"
+        )
     columns = list(frame.columns)
     if columns.count(COUNT) != 1 or len(set(columns)) < len(columns) or len(columns) < 2:
         raise InvalidInput(
@@ -112,7 +115,13 @@ def axes_of(frames: Mapping[str, pd.DataFrame]) -> tuple[Axis, ...]:
                     f"column {quoted(name)} has missing labels; give missing values a label of "
                     "their own, such as 'missing'"
                 )
-            labels.setdefault(name, {}).update(dict.fromkeys(known.tolist()))
+            try:
+                labels.setdefault(name, {}).update(dict.fromkeys(known.tolist()))
+            except TypeError as error:  # not hashable
+                raise InvalidInput(
+                    f"column {quoted(name)} holds lists or the like; its labels must be texts, "
+                    "numbers or booleans"
+                ) from error
     return tuple(Axis(name, categories=tuple(found)) for name, found in labels.items())
 
 
@@ -246,4 +255,11 @@ def _totals(exact: Any) -> tuple[str, dict[Any, int]]:
             "totals of disjoint groups: one column that names them, each once, and "
             f"{quoted(COUNT)}"
         )
-    return names[0], dict(zip(frame[names[0]].tolist(), frame[COUNT].tolist(), strict=True))
+    totals = dict(zip(frame[names[0]].tolist(), frame[COUNT].tolist(), strict=True))
+    for label, n in totals.items():
+        if n < 1:
+            raise InvalidInput(
+                f"exact has {quoted(n)} for {quoted(label)}; it must be a whole number, at least "
+                "1: leave a group without records out, of the noisy tables too"
+            )
+    return names[0], totals
