@@ -15,7 +15,7 @@ import bayesdp as bdp
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.release import MANIFEST, OUTPUTS
 from bayesdp.release.manifest_text import sealed
-from bayesdp.storage import whole_folder
+from bayesdp.storage import check_target, whole_file, whole_folder
 
 
 @pytest.fixture
@@ -368,6 +368,28 @@ def test_a_place_that_cannot_be_written_is_named(charest_release: bdp.Release):
     """/proc refuses root too; elsewhere it isn't there, and says so."""
     with pytest.raises(bdp.errors.InvalidInput, match="/proc"):
         charest_release.save("/proc/release")
+
+
+@pytest.mark.parametrize("name", [".", "..", "/", "x" * 300])
+@pytest.mark.parametrize("force", [True, False])
+def test_a_folder_that_cannot_be_replaced_is_refused_before_anything_is_drawn(
+    name: str, force: bool, tmp_path: Path, monkeypatch, charest_release: bdp.Release
+):
+    monkeypatch.chdir(charest_release.save(tmp_path / "r"))
+    with pytest.raises(bdp.errors.InvalidInput, match="choose another|name a new one"):
+        check_target(Path(name), MANIFEST, force=force)
+    (tmp_path / "link").symlink_to("nowhere")
+    with pytest.raises(bdp.errors.ReleaseExists, match="exists"):
+        check_target(tmp_path / "link", MANIFEST, force=force)
+
+
+def test_a_long_name_is_as_good_as_another(tmp_path: Path, charest_release: bdp.Release):
+    for force in (False, True):
+        folder = charest_release.save(tmp_path / ("x" * 250), force=force)
+    assert bdp.Release.load(folder) == charest_release
+    with whole_file(tmp_path / ("é" * 127)) as work:
+        work.touch()
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_an_error_while_writing_leaves_nothing(tmp_path: Path):
