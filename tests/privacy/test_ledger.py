@@ -103,7 +103,7 @@ def test_what_is_spent_stays_spent_when_drawing_fails(survey, monkeypatch):
 
 @pytest.mark.parametrize("released", ["discrete_laplace", 3, ["scale"]])
 def test_what_is_released_has_names(survey, released):
-    with pytest.raises(bdp.errors.InvalidInput, match="released is .*; it must be a mapping"):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"released is .*; it must be a mapping"):
         survey.spend(promise(0.5), released)
     assert survey.history() == []
 
