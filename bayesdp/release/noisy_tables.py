@@ -77,14 +77,20 @@ def frames_in(folder: str | Path) -> dict[str, pd.DataFrame]:
     return {file.name: frame_in(str(file), None, ()) for file in files if is_table(str(file))}
 
 
+def as_pandas(given: Any) -> Any:
+    """Return a table or a column of Polars or Arrow as pandas'; anything else as it is."""
+    return given.to_pandas() if hasattr(given, "to_pandas") else given
+
+
 def check_frame(name: str, frame: Any) -> pd.DataFrame:
     """Return a table if it has columns of categories and whole counts, else raise InvalidInput."""
     import pandas as pd
 
+    frame = as_pandas(frame)
     if not isinstance(frame, pd.DataFrame):
         raise InvalidInput(
-            f"{quoted(name)} is {quoted(frame)}; each table must be a DataFrame of pandas, as "
-            "to_pandas() makes of others"
+            f"{quoted(name)} is {quoted(frame)}; each table must be a DataFrame, of pandas, Polars "
+            "or Arrow"
         )
     columns = list(frame.columns)
     if columns.count(COUNT) != 1 or len(set(columns)) < len(columns) or len(columns) < 2:

@@ -122,6 +122,21 @@ def test_a_folder_is_read_file_by_file(tmp_path: Path):
     assert bdp.Release.load(tmp_path / "release").guarantee == read.guarantee
 
 
+@pytest.mark.parametrize("kind", ["polars", "pyarrow"])
+def test_tables_may_be_of_polars_or_arrow(kind: str):
+    table = getattr(pytest.importorskip(kind), {"polars": "DataFrame", "pyarrow": "table"}[kind])
+    made = [table(frame.to_dict("list")) for frame in (STATES, COUNTIES)]
+    fields = NOISY | {"absent": "impossible"}
+    read = bdp.Release.from_noisy_tables(made, **fields)
+    assert (
+        read.fingerprint == bdp.Release.from_noisy_tables([STATES, COUNTIES], **fields).fingerprint
+    )
+    exact = bdp.Release.from_noisy_tables(
+        made[1:], exact=made[0], neighbours="replace_one", **fields
+    )
+    assert [part.mechanism.n for part in exact.parts] == [903, 412]
+
+
 def changed(frame: pd.DataFrame, **columns: Any) -> pd.DataFrame:
     return frame.assign(**columns)
 
@@ -132,7 +147,7 @@ def changed(frame: pd.DataFrame, **columns: Any) -> pd.DataFrame:
         ([], {}, r"a mapping or list of DataFrames"),
         (3, {}, r"frames is 3"),
         ("no folder", {}, r"'no folder'.*or a folder of \.csv or \.parquet"),
-        ([STATES["count"]], {}, r"each table must be a DataFrame of pandas"),
+        ([STATES["count"]], {}, r"each table must be a DataFrame, of pandas"),
         ([STATES[["count"]]], {}, r"one or more of categories"),
         ([STATES.rename(columns={"count": "n"})], {}, r"and 'count'"),
         ({1: STATES, "1": COUNTIES}, {}, r"two tables of one name"),
