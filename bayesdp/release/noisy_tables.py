@@ -179,6 +179,16 @@ def mechanism_and_output(
             f"noisy marginals hold {_MOST_CELLS:,} at most: give the tables of fewer columns, or "
             "group labels"
         )
+    known: dict[frozenset[str], str] = {}
+    for table in tables:
+        columns = frozenset(table.columns)
+        if columns in known:
+            raise InvalidInput(
+                f"{quoted(known[columns])} and {quoted(table.name)} have the same columns; tables "
+                "of a release have different sets of the columns: make a release of each, and give "
+                "models both in a list"
+            )
+        known[columns] = table.name
     names = [axis.name for axis in axes]
     order = [[names.index(column) for column in table.columns] for table in tables]
     possible = np.ones(sizes, dtype=bool)

@@ -160,7 +160,7 @@ def changed(frame: pd.DataFrame, **columns: Any) -> pd.DataFrame:
         ([changed(STATES, state="A")], {}, r"1 combinations of labels in more than one row"),
         ([COUNTIES], {}, r"no row for 2 of its 6.*'state' = 'A', 'county' = 'z'.*impossible"),
         ([COUNTIES], {"absent": "zero"}, r"absent is 'zero'"),
-        ([STATES, STATES], {}, r"different sets of the columns"),
+        ([STATES, STATES], {}, r"'frames\[0\]' and 'frames\[1\]' have the same columns.*in a list"),
         ([STATES], {"noise": "normal"}, r"noise is 'normal'"),
         ([STATES], {"noise": ["gaussian"]}, r"noise is a list"),
         ([STATES], {"scale": 0.0}, r"scale is 0"),
