@@ -134,7 +134,7 @@ def test_outputs_that_cannot_be_are_refused(outputs: list):
 MADE = bdp.mechanisms.DiscreteLaplaceMechanism(1.0)
 
 
-@pytest.mark.parametrize("outputs", [38, None, 3.5])
+@pytest.mark.parametrize("outputs", [38, None, 3.5, {38, 39}, {38: 1}])
 def test_outputs_that_are_no_list_are_refused(outputs):
     with pytest.raises(bdp.errors.InvalidInput, match=r"outputs is .* give a list"):
         bdp.Release.of(MADE, outputs)
@@ -166,6 +166,15 @@ def test_groups_must_fit_together():
         bdp.Release.of_groups({"a": (public, [1]), "b": (hidden, [1])})
     with pytest.raises(bdp.errors.InvalidInput, match="differ in number"):
         bdp.Release.of_groups({"a": (public, [1]), "b": (public, [1, 2])})
+
+
+def test_where_outputs_are_from_is_one_of_two():
+    """Of any other place, the promise would be that of a draw of ours."""
+    with pytest.raises(bdp.errors.InvalidInput, match="origin is 'census'"):
+        bdp.Release.of_groups({"a": (MADE, [38])}, origin="census")  # type: ignore[arg-type]
+    made = bdp.Release.of(MADE, [38])
+    with pytest.raises(bdp.errors.InvalidInput, match="reproducible is 'no'"):
+        dataclasses.replace(made, reproducible="no")
 
 
 # What a damaged, foreign or newer folder says.
