@@ -9,6 +9,9 @@ from pathlib import Path
 
 from bayesdp.errors import InvalidInput, ReleaseExists, quoted
 
+_SHOWN = 32
+"""Characters of a name that are in a temporary one."""
+
 
 def check_target(target: Path, marker: str, *, force: bool) -> None:
     """Refuse a folder that exists, before any work is done for it.
@@ -28,10 +31,16 @@ def check_target(target: Path, marker: str, *, force: bool) -> None:
     ReleaseExists
         If the folder exists and may not be replaced.
     InvalidInput
-        If the folder it would be in doesn't exist or can't be written.
+        If the folder it would be in doesn't exist or can't be written, or there can be none of its
+        name.
     """
     _check_parent(target)
-    if not target.exists():
+    if target.name in ("", "..") or target.is_mount():
+        raise InvalidInput(
+            f"{quoted(target)} is a folder that can't be made or replaced as a whole; name a new "
+            "one, in it or beside it"
+        )
+    if not os.path.lexists(target):  # a link that leads nowhere is there, too
         return
     if not force:
         raise exists_already(target)
@@ -75,7 +84,7 @@ def whole_folder(target: Path, marker: str, *, force: bool = False) -> Iterator[
     on disk before the one rename that makes them visible.
     """
     check_target(target, marker, force=force)
-    work = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    work = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=target.parent))
     try:
         yield work
         for path in work.rglob("*"):
@@ -92,7 +101,7 @@ def whole_folder(target: Path, marker: str, *, force: bool = False) -> Iterator[
 def whole_file(target: Path) -> Iterator[Path]:
     """Yield a temporary path that replaces `target` when the block ends well."""
     _check_parent(target)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
+    handle, name = tempfile.mkstemp(prefix=_prefix(target), dir=target.parent)
     os.close(handle)
     work = Path(name)
     try:
@@ -103,6 +112,11 @@ def whole_file(target: Path) -> Iterator[Path]:
         _sync(target.parent)
     finally:
         work.unlink(missing_ok=True)
+
+
+def _prefix(target: Path) -> str:
+    """Hidden name of what becomes the target, which a long name leaves no room for."""
+    return f".{target.name[:_SHOWN]}-"
 
 
 def _check_parent(target: Path) -> None:
@@ -116,6 +130,14 @@ def _check_parent(target: Path) -> None:
             f"nothing can be written in folder {quoted(target.parent)} ({error.strerror}); "
             "choose another place"
         ) from error
+    try:
+        os.lstat(target)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise InvalidInput(
+            f"{quoted(target)} can't be written ({error.strerror}); choose another name"
+        ) from error
 
 
 def _replace(work: Path, target: Path, marker: str, *, force: bool) -> None:
@@ -128,7 +150,7 @@ def _replace(work: Path, target: Path, marker: str, *, force: bool) -> None:
                 f"{quoted(target)} appeared meanwhile; nothing was written"
             ) from error
         return
-    old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
+    old = Path(tempfile.mkdtemp(prefix=f"{_prefix(target)}old-", dir=target.parent))
     target.rename(old / "replaced")
     work.rename(target)
     shutil.rmtree(old, ignore_errors=True)

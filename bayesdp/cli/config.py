@@ -58,10 +58,15 @@ def load_config(path: Path) -> Config:
 
     declared = read_toml(path)
     tables = {name: declared.get(name, {}) for name in ("data", "synthesizer")}
+    faults: list[Any]
+    flat = [name for name, table in tables.items() if not isinstance(table, Mapping)]
+    if flat:
+        faults = [((name,), f": it must be a table, under a line [{name}]") for name in flat]
+        raise InvalidInput(said_of_file(path, faults))
     data, fields = tables.values()
     known: dict[tuple[str, ...], Any] = {(): tables, ("data",): DataSection.model_fields}
     given: dict[tuple[str, ...], Any] = {(): declared, ("data",): data}
-    faults: list[Any] = [
+    faults = [
         ((*place, key), f" isn't known; there are {', '.join(names)}")
         for place, names in known.items()
         for key in given[place]

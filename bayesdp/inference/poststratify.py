@@ -24,7 +24,7 @@ from bayesdp.engines.draws import import_arviz
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.readers import MODELS
 from bayesdp.inference.result import coordinate_of
-from bayesdp.inference.totals import TOTAL, indexed, places_of, totals_from
+from bayesdp.inference.totals import TOTAL, hashable, indexed, places_of, totals_from
 
 if TYPE_CHECKING:
     import arviz as az
@@ -197,7 +197,7 @@ def _parts(frame: pd.DataFrame, by: str | None) -> tuple[dict[str, list[Any]], N
             f"by is {quoted(by)}; it must be one of the columns of totals: "
             f"{', '.join(str(name) for name in frame.columns if name not in _TAKEN)}"
         )
-    given = frame[by].tolist()
+    given = hashable(by, frame[by])
     if np.any(is_missing(frame[by])):
         raise InvalidInput(f"totals has a row without {by}; each needs one of its labels")
     labels = list(dict.fromkeys(given))

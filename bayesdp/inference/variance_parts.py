@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.readers import models_with
 from bayesdp.inference.several import Releases
 
@@ -132,9 +132,9 @@ def variance_parts(model: Any, release: Releases, idata: Any = None) -> pd.DataF
     """
     import pandas as pd
 
-    if not hasattr(model, "given_population"):
+    if isinstance(model, type) or not hasattr(model, "given_population"):
         raise InvalidInput(
-            f"model is a {type(model).__name__}, whose latent counts aren't summed out; there are "
+            f"model is {quoted(model)}, whose latent counts aren't summed out; there are "
             f"those of the families {', '.join(models_with('given_population'))}"
         )
     rows = list(model.given_population(release, idata))

@@ -18,11 +18,12 @@ post-processing costs nothing, and needs no function here.
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bayesdp.checks import check_at_least, check_delta
 from bayesdp.errors import InvalidInput, kind_of, quoted
@@ -42,9 +43,10 @@ if TYPE_CHECKING:
 STRENGTHS = (Strength.PROVED, Strength.CONDITIONAL, Strength.AS_PUBLISHED)
 """From the surest to the least sure."""
 _ASKED = 64
+_MOST = 10**12
+"""Releases whose losses are convolved: the grid of more, each small, would fill all memory."""
 
 
-@runtime_checkable
 class Accountable(Protocol):
     """Protocol of a mechanism that can be composed, by its guarantee or its loss distribution."""
 
@@ -105,8 +107,11 @@ def compose(parts: Sequence[Any], *, delta: float = 0.0) -> Guarantee:
     4.77
     """
     delta = check_delta(delta)
-    if not isinstance(parts, Iterable):
-        raise InvalidInput(f"parts is {quoted(parts)}; give a list of guarantees or mechanisms")
+    if not isinstance(parts, Iterable) or isinstance(parts, Mapping):
+        raise InvalidInput(
+            f"parts is {quoted(parts)}; give a list of guarantees or mechanisms, or of pairs "
+            "(part, count)"
+        )
     pairs = [_pair(part) for part in parts]
     if not pairs:
         raise InvalidInput("parts is empty; give at least one guarantee or mechanism")
@@ -185,12 +190,21 @@ def _pair(part: Any) -> tuple[Any, int]:
     if isinstance(part, tuple) and len(part) == 2:
         part, count = part
     refuse_distributional(part, "bdp.compose")
-    if not isinstance(part, Guarantee | Accountable):
+    if not (isinstance(part, Guarantee) or _is_accountable(part)):
         raise InvalidInput(
-            f"part is {kind_of(part)}; it must be a Guarantee, a mechanism with "
-            "guarantee(delta=...), or a pair (part, count)"
+            f"part is {kind_of(part)}; it must be a Guarantee (a release's is release.guarantee, a "
+            "synthesizer's synthesizer.guarantee(n)), a mechanism with guarantee(delta=...), or a "
+            "pair (part, count)"
         )
     return part, check_at_least("count", count, 1, most=math.inf)
+
+
+def _is_accountable(part: Any) -> bool:
+    """True if a part has a guarantee at a delta; a class, a release or a synthesizer has none."""
+    if isinstance(part, type) or not callable(asked := getattr(part, "guarantee", None)):
+        return False
+    takes = inspect.signature(asked).parameters.values()
+    return any(each.name == "delta" or each.kind is each.VAR_KEYWORD for each in takes)
 
 
 def _share(pairs: Sequence[tuple[Any, int]], delta: float) -> float:
@@ -305,6 +319,8 @@ def _smallest(
 def _optimal(parts: Sequence[_Part], delta: float) -> float:
     from bayesdp.privacy import loss_distribution
 
+    if sum(part.count for part in parts) > _MOST:
+        return math.inf
     one: dict[tuple[float, float], int] = {}
     laws: list[tuple[tuple[LossDistribution, LossDistribution], int]] = []
     for part in parts:

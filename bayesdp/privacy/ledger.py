@@ -433,6 +433,11 @@ class DatasetLedger:
         refuse_distributional(guarantee, "a ledger")
         if not isinstance(guarantee, Guarantee):
             raise InvalidInput(f"guarantee is {quoted(guarantee)}; it must be a Guarantee")
+        if released is not None and not isinstance(released, Mapping):
+            raise InvalidInput(
+                f"released is {quoted(released)}; it must be a mapping of the mechanism's name and "
+                'public parameters, as {"mechanism": "discrete_laplace", "scale": 2.0}'
+            )
         if self._instead != self.name:
             raise InvalidInput(
                 f"dataset {quoted(self.name)} looks like {quoted(self._instead)}, which was there "

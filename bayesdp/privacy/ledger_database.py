@@ -32,6 +32,12 @@ from bayesdp.errors import InvalidInput, LedgerUnavailable, MissingDependency, q
 _PATIENCE = 60.0  # seconds to wait for other processes' spends
 _LOCK = 0x6261796573  # PostgreSQL's advisory lock while tables are made
 
+_AWAY = "Check that the database is there, running and may be written, then try again"
+_DAMAGED = (
+    "The file is damaged, or is no ledger: stop releasing, and restore it from a backup that holds "
+    "every spend, or correct the URL"
+)
+
 
 class Database:
     """An SQLite file or a PostgreSQL database.
@@ -104,10 +110,11 @@ class Database:
             ):
                 yield connection
         except SQLAlchemyError as error:
-            cause = str(getattr(error, "orig", None) or error).strip()
+            origin = getattr(error, "orig", None) or error
+            damaged = type(origin) is sqlite3.DatabaseError  # and none of its subclasses
             raise LedgerUnavailable(
-                f"the ledger {self.name} can't be used: {cause}; nothing was drawn. Check that "
-                "the database is there, running and may be written, then try again"
+                f"the ledger {self.name} can't be used: {str(origin).strip()}; nothing was drawn. "
+                + (_DAMAGED if damaged else _AWAY)
             ) from error
         except sqlite3.Error as error:  # from opening the file
             raise LedgerUnavailable(

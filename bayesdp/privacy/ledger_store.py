@@ -113,7 +113,10 @@ class Store:
         """The datasets, in the order of their creation."""
         with self._database.transaction(write=False) as connection:
             rows = connection.execute(sa.select(_dataset.c.name).order_by(_dataset.c.number))
-            return [name for (name,) in rows]
+            names = [name for (name,) in rows]
+        if strange := [name for name in names if not isinstance(name, str)]:
+            raise Chain(repr(strange[0])).corrupted(None, "its name was changed")
+        return names
 
     def create(self, name: str, body: str) -> None:
         """Write a dataset's budget, and the tables if there are none yet.

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pandas as pd
 from bayesdp.core.outputs import FromRecords
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
-from bayesdp.release.noisy_tables import frames_in
+from bayesdp.release.noisy_tables import as_pandas, frames_in
 
 Parts = dict[Any, tuple[Mechanism, list[Any]]]
 _ONLY = None  # the label of a release without groups
@@ -41,6 +41,7 @@ def parts_of(frames: Any, mechanism: Any, column: str | None, by: str | None) ->
 
 def _named(frames: Any) -> dict[str, Any]:
     """The copies, by the names that errors give them."""
+    frames = as_pandas(frames)
     if isinstance(frames, str | Path):
         made = frames_in(frames)
     elif isinstance(frames, pd.DataFrame | pd.Series) or _dimensions(_peek(frames)) == 0:
@@ -67,6 +68,7 @@ def _peek(frames: Any) -> Any:
 
 def _table(name: str, given: Any, column: str | None) -> tuple[str, pd.DataFrame]:
     """Return a copy as a DataFrame whose columns differ, or raise InvalidInput."""
+    given = as_pandas(given)
     if isinstance(given, pd.DataFrame):
         table = given
     elif _dimensions(given) == 1:
@@ -97,7 +99,7 @@ def _groups(name: str, table: pd.DataFrame, by: str | None) -> tuple[str, dict[A
     """Split a copy by its groups, and drop their column."""
     if by is None:
         return name, {_ONLY: table}
-    if by not in table.columns:
+    if not isinstance(by, str) or by not in table.columns:
         raise InvalidInput(
             f"by is {quoted(by)}; {name} has the columns {list(table.columns)}, and a group's "
             "label must be in one of them"
@@ -106,7 +108,13 @@ def _groups(name: str, table: pd.DataFrame, by: str | None) -> tuple[str, dict[A
         raise InvalidInput(
             f"column {quoted(by)} of {name} has missing labels; each row has a group"
         )
-    split = table.drop(columns=by).groupby(table[by].to_numpy(), sort=True)
+    labels = table[by].to_numpy()
+    if not all(isinstance(label, Hashable) for label in labels.tolist()):
+        raise InvalidInput(
+            f"column {quoted(by)} of {name} holds lists or the like; labels of groups are texts, "
+            "numbers or booleans"
+        )
+    split = table.drop(columns=by).groupby(labels, sort=True)
     return name, {
         getattr(label, "item", lambda label=label: label)(): each for label, each in split
     }
@@ -123,7 +131,7 @@ def _mechanisms(given: Any, by: str | None, labels: list[Any]) -> dict[Any, Mech
             "each"
         )
     for each in made.values():
-        if not hasattr(each, "space"):
+        if isinstance(each, type) or not hasattr(each, "space"):
             raise InvalidInput(
                 f"mechanism is {quoted(each)}; it must be a mechanism of bdp.mechanisms with the "
                 "public parameters that the copies were drawn with, or a mapping of one for each "

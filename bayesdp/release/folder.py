@@ -66,9 +66,7 @@ def read(make: Callable[..., Made], folder: Path, key: bytes | None) -> Made:
             origin=manifest.origin,
             reproducible=manifest.reproducible,
         )
-        _check_promise(release, manifest, folder)
-    except InvalidRelease:
-        raise
+        _check_promise(release, manifest)
     except STUMBLES as error:
         raise InvalidRelease(f"{folder}: {error}") from error
     return release
@@ -104,7 +102,7 @@ def _manifest(release: Written, sha256: str) -> Manifest:
     )
 
 
-def _check_promise(release: Written, manifest: Manifest, folder: Path) -> None:
+def _check_promise(release: Written, manifest: Manifest) -> None:
     """Compare the promise in the manifest with the mechanisms' own; the wording may differ."""
     written, true = manifest.guarantee, _promise(release)
     if written is None and true is None:
@@ -117,7 +115,7 @@ def _check_promise(release: Written, manifest: Manifest, folder: Path) -> None:
         or _rho(written) < _rho(true) * (1 - 1e-9)
     ):
         raise InvalidRelease(
-            f"{folder}: the manifest promises {_short(written)}, but its mechanisms give "
+            f"the manifest promises {_short(written)}, but its mechanisms give "
             f"{_short(true)}; get the release folder again from whoever published it"
         )
 

@@ -93,12 +93,21 @@ def _codes(file: str, frame: pd.DataFrame) -> list[str]:
     return [c for c in numbers if written[c].astype(str).str.match(r"\s*[+-]?0\d").any()]
 
 
+def as_pandas(given: Any) -> Any:
+    """Return a table or a column of Polars or Arrow as pandas'; anything else as it is."""
+    return given.to_pandas() if hasattr(given, "to_pandas") else given
+
+
 def check_frame(name: str, frame: Any) -> pd.DataFrame:
     """Return a table if it has columns of categories and whole counts, else raise InvalidInput."""
     import pandas as pd
 
+    frame = as_pandas(frame)
     if not isinstance(frame, pd.DataFrame):
-        raise InvalidInput(f"{quoted(name)} is {quoted(frame)}; each table must be a DataFrame")
+        raise InvalidInput(
+            f"{quoted(name)} is {quoted(frame)}; each table must be a DataFrame, of pandas, Polars "
+            "or Arrow"
+        )
     columns = list(frame.columns)
     if columns.count(COUNT) != 1 or len(set(columns)) < len(columns) or len(columns) < 2:
         raise InvalidInput(
@@ -128,7 +137,13 @@ def axes_of(frames: Mapping[str, pd.DataFrame]) -> tuple[Axis, ...]:
                     f"column {quoted(name)} has missing labels; give missing values a label of "
                     "their own, such as 'missing'"
                 )
-            labels.setdefault(name, {}).update(dict.fromkeys(known.tolist()))
+            try:
+                labels.setdefault(name, {}).update(dict.fromkeys(known.tolist()))
+            except TypeError as error:  # not hashable
+                raise InvalidInput(
+                    f"column {quoted(name)} holds lists or the like; its labels must be texts, "
+                    "numbers or booleans"
+                ) from error
     return tuple(Axis(name, categories=tuple(found)) for name, found in labels.items())
 
 
@@ -180,6 +195,16 @@ def mechanism_and_output(
             f"noisy marginals hold {_MOST_CELLS:,} at most: give the tables of fewer columns, or "
             "group labels"
         )
+    known: dict[frozenset[str], str] = {}
+    for table in tables:
+        columns = frozenset(table.columns)
+        if columns in known:
+            raise InvalidInput(
+                f"{quoted(known[columns])} and {quoted(table.name)} have the same columns; tables "
+                "of a release have different sets of the columns: make a release of each, and give "
+                "models both in a list"
+            )
+        known[columns] = table.name
     names = [axis.name for axis in axes]
     order = [[names.index(column) for column in table.columns] for table in tables]
     possible = np.ones(sizes, dtype=bool)
@@ -262,4 +287,11 @@ def _totals(exact: Any) -> tuple[str, dict[Any, int]]:
             "totals of disjoint groups: one column that names them, each once, and "
             f"{quoted(COUNT)}"
         )
-    return names[0], dict(zip(frame[names[0]].tolist(), frame[COUNT].tolist(), strict=True))
+    totals = dict(zip(frame[names[0]].tolist(), frame[COUNT].tolist(), strict=True))
+    for label, n in totals.items():
+        if n < 1:
+            raise InvalidInput(
+                f"exact has {quoted(n)} for {quoted(label)}; it must be a whole number, at least "
+                "1: leave a group without records out, of the noisy tables too"
+            )
+    return names[0], totals

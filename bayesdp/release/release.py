@@ -6,13 +6,13 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
-from bayesdp.checks import check_delta, check_path
+from bayesdp.checks import check_delta, check_flag, check_one_of, check_path
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import (
     AnyGuarantee,
@@ -87,6 +87,8 @@ class Release:
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", check_delta(self.delta))
         check_names(self.variable, self.by)
+        check_one_of("origin", self.origin, get_args(Origin))
+        check_flag("reproducible", self.reproducible)
         if not self.parts:
             raise InvalidInput("parts is empty; a release has at least one mechanism and output")
         if not self.parts[0].outputs:
@@ -582,7 +584,7 @@ class Release:
 
 def _listed(outputs: Any) -> Any:
     """Return outputs if there may be several, else raise InvalidInput."""
-    if not isinstance(outputs, Iterable):
+    if not isinstance(outputs, Iterable) or isinstance(outputs, Mapping | Set):
         raise InvalidInput(
             f"outputs is {quoted(outputs)}; give a list of one output per copy, for example [38]"
         )

@@ -144,7 +144,7 @@ class WeightedCountsSynthesizer(RecordSynthesizer):
             if not hasattr(data, "groupby"):
                 raise InvalidInput(
                     f"data is a {type(data).__name__}; where a unit has several records, it must "
-                    "be a DataFrame, with the units' ids"
+                    "be a DataFrame of pandas, as data.to_pandas(), with the units' ids"
                 )
             labels = None if by is None else labels_of(by)
             if labels is not None and labels.shape != (len(data),):

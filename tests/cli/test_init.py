@@ -97,6 +97,8 @@ BAD = {
     'x = 1\n[synthesizer]\nname = "table"': "x isn't known; there are data, synthesizer (line 1)",
     '[data]\ncolum = "x"\n[synthesizer]\nname = "table"':
         "data.colum isn't known; there are source, column,",
+    'x = 1\nsynthesizer = "table"': "synthesizer: it must be a table, under a line [synthesizer] "
+    "(line 2)",
     '[data]\nsource = "d.csv"': "synthesizer.name is missing; `bayesdp synthesizers` lists all",
     "[synthesizer]\nname = 3": "synthesizer.name is missing",
     '[synthesizer]\nname = "no"': "it must be one of beta_binomial,",

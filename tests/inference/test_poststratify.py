@@ -127,6 +127,12 @@ def test_pooled_groups_are_weighed_after_they_are_pooled():
         (FRAME.rename(columns={"region": "p"}), "p", "by is 'p', a variable of the posterior"),
         (FRAME.rename(columns={"region": "draw"}), "draw", "one of the columns of totals: group"),
         (FRAME.assign(region=["n", None, "s", "s"]), "region", "a row without region"),
+        (
+            FRAME.assign(region=[["n"], "n", "s", "s"]),
+            "region",
+            "region a list; it must be a label",
+        ),
+        (FRAME.assign(group=[["a"], "b", "c", "c"]), None, "group a list; it must be a label"),
         (FRAME.assign(total=[0, 1, 1, 1]), "region", "adds up to 0 where region is 'north'"),
         (pd.Series({("a", "b"): 1}), None, "labels of 2 kinds; here they must be of 1: group"),
     ],

@@ -170,6 +170,8 @@ def test_what_has_no_parts_is_refused():
     release = released()
     with pytest.raises(bdp.errors.InvalidInput, match="model is a GaussianModel, whose latent"):
         parts(bdp.GaussianModel((0, 1), 1.0), release)
+    with pytest.raises(bdp.errors.InvalidInput, match="model is the class BinomialModel"):
+        parts(bdp.BinomialModel, release)
     with pytest.raises(bdp.errors.InvalidInput, match="isn't this model's posterior"):
         parts(bdp.models.HierarchicalBinomialModel(), release)
     copies = bdp.mechanisms.PoissonGammaMechanism(12, (2.0, 3.0), (1.0, 1.0), 12)

@@ -14,7 +14,7 @@ from scipy import optimize
 import bayesdp as bdp
 from bayesdp.privacy import loss_distribution
 from bayesdp.privacy.advanced_composition import dwork_rothblum_vadhan, kairouz_oh_viswanath
-from bayesdp.privacy.conversions import gdp_to_epsilon
+from bayesdp.privacy.conversions import gdp_to_epsilon, zcdp_to_epsilon
 from bayesdp.privacy.profile import gaussian_profile, hockey_stick
 
 OPTIMAL = "optimal composition"
@@ -263,7 +263,11 @@ def test_relations_strengths_and_assumptions():
         ([], 0.0, "parts is empty"),
         (None, 0.0, "parts is None; give a list"),
         (promise(1.0), 0.0, "parts is a Guarantee; give a list"),
+        ({promise(1.0): 3}, 0.0, r"parts is a dict; .* pairs \(part, count\)"),
         ([1.0], 0.0, "part is a float"),
+        ([bdp.mechanisms.DiscreteLaplaceMechanism], 0.0, "part is a type"),
+        ([bdp.Release.of(bdp.mechanisms.DiscreteLaplaceMechanism(2.0), [3])], 0.0, "a release's"),
+        ([bdp.BetaBinomialSynthesizer(epsilon=1.0)], 0.0, "a synthesizer's"),
         ([(promise(1.0), 0)], 0.0, "count is 0"),
         ([(promise(1.0), 1.5)], 0.0, "count is 1"),
         ([promise(1.0)], -0.1, "delta is -0"),
@@ -275,6 +279,12 @@ def test_relations_strengths_and_assumptions():
 def test_bad_arguments(parts, delta, message):
     with pytest.raises(bdp.errors.InvalidInput, match=message):
         bdp.compose(parts, delta=delta)
+
+
+def test_more_releases_than_can_be_convolved_have_the_other_bounds():
+    many = bdp.compose([(promise(1e-12), 10**21)], delta=1e-6)
+    assert many.epsilon == pytest.approx(zcdp_to_epsilon(10**21 * 1e-24 / 2, 1e-6), rel=1e-6)
+    assert "concentrated" in many.source
 
 
 def test_an_optimistic_distribution_is_refused():

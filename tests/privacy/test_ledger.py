@@ -101,6 +101,13 @@ def test_what_is_spent_stays_spent_when_drawing_fails(survey, monkeypatch):
     assert len(survey.history()) == 1
 
 
+@pytest.mark.parametrize("released", ["discrete_laplace", 3, ["scale"]])
+def test_what_is_released_has_names(survey, released):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"released is .*; it must be a mapping"):
+        survey.spend(promise(0.5), released)
+    assert survey.history() == []
+
+
 def test_seeded_releases_are_refused(survey):
     synthesizer = bdp.BetaBinomialSynthesizer(epsilon=1.0)
     with bdp.reproducible(1), pytest.raises(bdp.errors.InvalidInput, match="seeded"):

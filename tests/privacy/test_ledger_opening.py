@@ -166,8 +166,13 @@ def test_databases_that_cannot_be_used(tmp_path):
         bdp.Ledger.open("postgresql://me:secret@127.0.0.1:1/x")
     assert "secret" not in str(caught.value)
     (tmp_path / "text.db").write_text("This is no database, but a text that is long enough.\n" * 9)
-    with pytest.raises(bdp.errors.LedgerUnavailable, match="not a database"):
+    with pytest.raises(bdp.errors.LedgerUnavailable, match=r"not a database.*a backup that holds"):
         bdp.Ledger.open(f"sqlite:///{tmp_path}/text.db")
+    ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/half.db")
+    ledger.create("s", epsilon=1.0, neighbours="edge")
+    (tmp_path / "half.db").write_bytes((tmp_path / "half.db").read_bytes()[:5000])
+    with pytest.raises(bdp.errors.LedgerUnavailable, match=r"malformed.*a backup that holds"):
+        ledger.verify()
     with pytest.raises(bdp.errors.LedgerUnavailable):
         bdp.Ledger.open(f"sqlite:///{tmp_path}")
 

@@ -123,6 +123,16 @@ def test_values_of_another_type_are_found(tmp_path, statement):
         ledger.verify()
 
 
+def test_a_name_of_another_type_is_found(tmp_path):
+    ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/b.db")
+    ledger.create("s", epsilon=4.0, neighbours="edge")
+    with sqlite3.connect(tmp_path / "b.db") as connection:
+        connection.execute("UPDATE bayesdp_dataset SET name = x'ff'")
+    for look in (lambda: ledger.dataset("s"), ledger.datasets, ledger.verify):
+        with pytest.raises(bdp.errors.LedgerCorrupted):
+            look()
+
+
 def test_an_old_copy_is_found_by_who_knows_better(tmp_path):
     """By a handle that has read more, and by a hash that was kept elsewhere."""
     path = tmp_path / "b.db"

@@ -26,6 +26,18 @@ def test_one_column_is_read_in_any_form(given, mechanism, records):
         assert release.origin == "elsewhere"
 
 
+@pytest.mark.parametrize(
+    ("kind", "column", "table"),
+    [("polars", "Series", "DataFrame"), ("pyarrow", "array", "table")],
+)
+def test_copies_may_be_of_polars_or_arrow(kind, column, table):
+    package = pytest.importorskip(kind)
+    records = [0, 1, 1, 1]
+    for one in (getattr(package, column)(records), getattr(package, table)({"ill": records})):
+        for frames, copies in [(one, 1), ([one, one], 2)]:
+            assert bdp.Release.of_copies(frames, ONES).outputs == (3,) * copies
+
+
 def test_a_release_comes_back_from_its_copies():
 
     with bdp.reproducible(1):
@@ -84,6 +96,9 @@ GROUPED = pd.DataFrame({"g": [1] * 4 + [2] * 4, "v": [0, 1] * 4})
         ([[[0], [1, 0]]], ONES, {}, "2 dimensions"),
         (np.zeros((1, 2, 3)), ONES, {}, "2 dimensions"),
         ([0, 1], "beta", {}, "mechanism is 'beta'"),
+        ([0, 1], type(ONES), {}, "mechanism is the class"),
+        (GROUPED, ONES, {"by": ["g"]}, "by is a list"),
+        (GROUPED.assign(g=[["n"]] * 8), ONES, {"by": "g"}, "column 'g' of frames holds lists"),
         ([3], bdp.mechanisms.DiscreteLaplaceMechanism(scale=2.0), {}, "bdp.Release.of"),
     ],
 )

@@ -139,6 +139,21 @@ def test_codes_that_begin_with_0_are_texts_in_all_files_of_a_folder(tmp_path: Pa
         bdp.Release.from_noisy_tables(tmp_path, **NOISY)
 
 
+@pytest.mark.parametrize("kind", ["polars", "pyarrow"])
+def test_tables_may_be_of_polars_or_arrow(kind: str):
+    table = getattr(pytest.importorskip(kind), {"polars": "DataFrame", "pyarrow": "table"}[kind])
+    made = [table(frame.to_dict("list")) for frame in (STATES, COUNTIES)]
+    fields = NOISY | {"absent": "impossible"}
+    read = bdp.Release.from_noisy_tables(made, **fields)
+    assert (
+        read.fingerprint == bdp.Release.from_noisy_tables([STATES, COUNTIES], **fields).fingerprint
+    )
+    exact = bdp.Release.from_noisy_tables(
+        made[1:], exact=made[0], neighbours="replace_one", **fields
+    )
+    assert [part.mechanism.n for part in exact.parts] == [903, 412]
+
+
 def changed(frame: pd.DataFrame, **columns: Any) -> pd.DataFrame:
     return frame.assign(**columns)
 
@@ -149,7 +164,7 @@ def changed(frame: pd.DataFrame, **columns: Any) -> pd.DataFrame:
         ([], {}, r"a mapping or list of DataFrames"),
         (3, {}, r"frames is 3"),
         ("no folder", {}, r"'no folder'.*or a folder of \.csv or \.parquet"),
-        ([STATES["count"]], {}, r"each table must be a DataFrame"),
+        ([STATES["count"]], {}, r"each table must be a DataFrame, of pandas"),
         ([STATES[["count"]]], {}, r"one or more of categories"),
         ([STATES.rename(columns={"count": "n"})], {}, r"and 'count'"),
         ({1: STATES, "1": COUNTIES}, {}, r"two tables of one name"),
@@ -158,15 +173,22 @@ def changed(frame: pd.DataFrame, **columns: Any) -> pd.DataFrame:
         ([changed(STATES, count=np.array([1, 2**63 + 1], np.uint64))], {}, r"nor beyond int64"),
         ([STATES[:0]], {}, r"has 0 rows"),
         ([changed(STATES, state=["A", None])], {}, r"column 'state' has missing labels"),
+        ([changed(STATES, state=[["A"], ["B"]])], {}, r"column 'state' holds lists"),
         ([changed(STATES, state="A")], {}, r"1 combinations of labels in more than one row"),
         ([COUNTIES], {}, r"no row for 2 of its 6.*'state' = 'A', 'county' = 'z'.*impossible"),
         ([COUNTIES], {"absent": "zero"}, r"absent is 'zero'"),
-        ([STATES, STATES], {}, r"different sets of the columns"),
+        ([STATES, STATES], {}, r"'frames\[0\]' and 'frames\[1\]' have the same columns.*in a list"),
         ([STATES], {"noise": "normal"}, r"noise is 'normal'"),
+        ([STATES], {"noise": ["gaussian"]}, r"noise is a list"),
         ([STATES], {"scale": 0.0}, r"scale is 0"),
         ([STATES], {"exact": 7}, r"exact is 7, public.*'replace_one'"),
         ([STATES], {"exact": "7", "neighbours": "replace_one"}, r"exact is a text"),
         ([STATES], {"exact": STATES, "neighbours": "replace_one"}, r"a noisy and an exact count"),
+        (
+            [COUNTIES],
+            {"exact": changed(STATES, count=[907, 0]), "neighbours": "replace_one"},
+            r"exact has 0 for 'B'.*leave a group without records out",
+        ),
         ([COUNTIES], {"exact": COUNTIES, "neighbours": "replace_one"}, r"exact has the columns"),
         (
             [COUNTIES],

@@ -15,7 +15,7 @@ import bayesdp as bdp
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.release import MANIFEST, OUTPUTS
 from bayesdp.release.manifest_text import sealed
-from bayesdp.storage import whole_folder
+from bayesdp.storage import check_target, whole_file, whole_folder
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_outputs_that_cannot_be_are_refused(outputs: list):
 MADE = bdp.mechanisms.DiscreteLaplaceMechanism(1.0)
 
 
-@pytest.mark.parametrize("outputs", [38, None, 3.5])
+@pytest.mark.parametrize("outputs", [38, None, 3.5, {38, 39}, {38: 1}])
 def test_outputs_that_are_no_list_are_refused(outputs):
     with pytest.raises(bdp.errors.InvalidInput, match=r"outputs is .* give a list"):
         bdp.Release.of(MADE, outputs)
@@ -168,6 +168,15 @@ def test_groups_must_fit_together():
         bdp.Release.of_groups({"a": (public, [1]), "b": (hidden, [1])})
     with pytest.raises(bdp.errors.InvalidInput, match="differ in number"):
         bdp.Release.of_groups({"a": (public, [1]), "b": (public, [1, 2])})
+
+
+def test_where_outputs_are_from_is_one_of_two():
+    """Of any other place, the promise would be that of a draw of ours."""
+    with pytest.raises(bdp.errors.InvalidInput, match="origin is 'census'"):
+        bdp.Release.of_groups({"a": (MADE, [38])}, origin="census")  # type: ignore[arg-type]
+    made = bdp.Release.of(MADE, [38])
+    with pytest.raises(bdp.errors.InvalidInput, match="reproducible is 'no'"):
+        dataclasses.replace(made, reproducible="no")
 
 
 # What a damaged, foreign or newer folder says.
@@ -221,8 +230,9 @@ def mechanism_entry(folder: Path, **changes) -> list:
 )
 def test_mechanisms_that_are_refused(folder: Path, changes: dict, message: str):
     edit(folder, parts=mechanism_entry(folder, **changes))
-    with pytest.raises(bdp.errors.InvalidRelease, match=message):
+    with pytest.raises(bdp.errors.InvalidRelease, match=message) as raised:
         bdp.Release.load(folder)
+    assert str(folder) in str(raised.value)  # of many, say, in a loop
 
 
 @pytest.mark.parametrize(
@@ -370,6 +380,28 @@ def test_a_place_that_cannot_be_written_is_named(charest_release: bdp.Release):
     """/proc refuses root too; elsewhere it isn't there, and says so."""
     with pytest.raises(bdp.errors.InvalidInput, match="/proc"):
         charest_release.save("/proc/release")
+
+
+@pytest.mark.parametrize("name", [".", "..", "/", "x" * 300])
+@pytest.mark.parametrize("force", [True, False])
+def test_a_folder_that_cannot_be_replaced_is_refused_before_anything_is_drawn(
+    name: str, force: bool, tmp_path: Path, monkeypatch, charest_release: bdp.Release
+):
+    monkeypatch.chdir(charest_release.save(tmp_path / "r"))
+    with pytest.raises(bdp.errors.InvalidInput, match=r"choose another|name a new one"):
+        check_target(Path(name), MANIFEST, force=force)
+    (tmp_path / "link").symlink_to("nowhere")
+    with pytest.raises(bdp.errors.ReleaseExists, match="exists"):
+        check_target(tmp_path / "link", MANIFEST, force=force)
+
+
+def test_a_long_name_is_as_good_as_another(tmp_path: Path, charest_release: bdp.Release):
+    for force in (False, True):
+        folder = charest_release.save(tmp_path / ("x" * 250), force=force)
+    assert bdp.Release.load(folder) == charest_release
+    with whole_file(tmp_path / ("é" * 127)) as work:
+        work.touch()
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_an_error_while_writing_leaves_nothing(tmp_path: Path):

@@ -91,6 +91,7 @@ def test_noise_is_in_proportion_to_the_largest_weight():
         ({"categories": ["a", "b"]}, "categories is"),
         ({"categories": {}}, "axes is"),
         ({"categories": {"y": ["a", "a"]}}, "different labels"),
+        ({"categories": {"weighted_count": ["a"]}}, "'weighted_count'.*two are the same"),
         ({"weights": "y"}, "weights is 'y'"),
         ({"clip": "yes"}, "clip is 'yes'"),
         ({"noise": "cauchy"}, "noise is 'cauchy'"),
@@ -137,7 +138,7 @@ def test_bad_shapes_of_data_are_refused():
         homes.release(PEOPLE, by=["f", "m"])
     with pytest.raises(InvalidInput, match="different indexes"):
         homes.release(PEOPLE, by=PEOPLE["sex"][::-1])
-    with pytest.raises(InvalidInput, match="must be a DataFrame"):
+    with pytest.raises(InvalidInput, match="must be a DataFrame of pandas"):
         homes.release(iter([PEOPLE]))
     with pytest.raises(InvalidInput, match="'home'"):
         homes.release(PEOPLE.drop(columns="home"))

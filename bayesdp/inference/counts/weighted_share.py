@@ -289,9 +289,7 @@ class WeightedShareModel(Model):
         if releases_of(run.release)[0].by is None:
             found = {name: values.squeeze(1) for name, values in found.items()}
         else:
-            added = found["total"].sum(axis=1)
-            added = added / added.sum(axis=-1, keepdims=True)
-            found["overall"] = added if overall is None else overall
+            found["overall"] = _over_groups(found) if overall is None else overall
         found = {name: values.reshape(*shape, *values.shape[1:]) for name, values in found.items()}
         engine = "exact" if target == "data" else self.engines[0]
         versions = {"numpy": np.__version__, "scipy": scipy.__version__}
@@ -322,6 +320,14 @@ def _variables(known: Known, sums: Sums, share: Floats) -> dict[str, Floats]:
     largest = known.view.unit * known.view.steps
     total = share * sums.weights.sum(axis=-1, keepdims=True) * largest
     return {"share": share, "total": total, "effective_size": effective_size(sums)}
+
+
+def _over_groups(found: Mapping[str, Floats]) -> Floats:
+    """Shares over all groups; where none has any weight, those of groups that weigh the same."""
+    added = found["total"].sum(axis=1)
+    whole = added.sum(axis=-1, keepdims=True)
+    alike = found["share"].mean(axis=1)
+    return np.asarray(np.where(whole > 0, added / np.where(whole > 0, whole, 1.0), alike))
 
 
 def _given_noise(known: Known, draws: int, rng: np.random.Generator) -> Sums:

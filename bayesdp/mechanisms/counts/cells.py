@@ -19,8 +19,13 @@ from bayesdp.core.outputs import FromRecords, structured
 from bayesdp.errors import InvalidInput, quoted
 
 
-def check_axes(axes: Any, cells: int) -> tuple[Axis, ...] | None:
-    """Return the axes if they fit together and make that many cells, else raise InvalidInput."""
+def check_axes(
+    axes: Any, cells: int, numbers: Sequence[str] = ("count",)
+) -> tuple[Axis, ...] | None:
+    """Return the axes if they fit together and make that many cells, else raise InvalidInput.
+
+    A table shows cells in the axes' columns, beside those of `numbers`.
+    """
     if axes is None:
         return None
     made = tuple(Axis(**axis) if isinstance(axis, Mapping) else axis for axis in axes)
@@ -33,7 +38,7 @@ def check_axes(axes: Any, cells: int) -> tuple[Axis, ...] | None:
             f"cells is {cells}, but the axes have {[axis.size for axis in made]} bins, which make "
             f"{math.prod(axis.size for axis in made)} cells"
         )
-    names = [*(field for axis in made for field in axis.fields), "count"]
+    names = [*(field for axis in made for field in axis.fields), *numbers]
     names += [axis.name for axis in made if axis.edges is not None]
     if len(set(names)) < len(names):
         raise InvalidInput(

@@ -21,8 +21,11 @@ def check_marginals(marginals: Any, columns: Iterable[str]) -> tuple[tuple[str, 
     names = list(columns)
     known = set(names)
     given = list(marginals) if isinstance(marginals, list | tuple) else []
-    made = [(part,) if isinstance(part, str) else tuple(part) for part in given]
-    distinct = {frozenset(part) for part in made}
+    try:
+        made = [(part,) if isinstance(part, str) else tuple(part) for part in given]
+        distinct = {frozenset(part) for part in made}
+    except TypeError:  # a part that isn't a sequence, of what may be a name
+        made, distinct = [], set()
     if (
         not made
         or len(distinct) < len(made)

@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.checks import check_one_of
 from bayesdp.core.outputs.numbers import Numbers
 from bayesdp.core.views import MarginalsView, RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
@@ -89,8 +90,7 @@ class NoisyMarginalsMechanism(Mechanism):
     """The statistic isn't one integer."""
 
     def __post_init__(self) -> None:
-        if self.noise not in _LAWS:
-            raise InvalidInput(f"noise is {quoted(self.noise)}; it must be 'laplace' or 'gaussian'")
+        check_one_of("noise", self.noise, tuple(_LAWS))
         axes = tuple(Axis(**a) if isinstance(a, Mapping) else a for a in self.axes or ())
         if not axes or not all(isinstance(axis, Axis) for axis in axes):
             raise InvalidInput(

@@ -69,6 +69,7 @@ Integers = NDArray[np.int64]
 NOISE: dict[str, Any] = {"laplace": DiscreteLaplaceMechanism, "gaussian": DiscreteGaussianMechanism}
 STEPS = 2**20
 """Usual number of steps in the largest weight."""
+_SHOWN = ("weighted_count", "squared_weights")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ class WeightedCountsMechanism(Mechanism):
                 f"axes is {quoted(self.axes)}; it must be a sequence of Axis, one or more"
             )
         checked: dict[str, Any] = {
-            "axes": check_axes(axes, math.prod(shape_of(axes))),
+            "axes": check_axes(axes, math.prod(shape_of(axes)), _SHOWN),
             "max_weight": check_positive("max_weight", self.max_weight, "weights' unit"),
             "scale": check_positive("scale", self.scale, "unit of the largest weight"),
             "most": check_at_least_one("most", self.most),
@@ -298,7 +299,7 @@ class WeightedCountsMechanism(Mechanism):
         ]
         columns += [sums * self.unit, (sums - rest) * self.unit * self.max_weight]
         names = [field for axis in self.axes for field in axis.fields]
-        return structured(zip([*names, "weighted_count", "squared_weights"], columns, strict=True))
+        return structured(zip([*names, *_SHOWN], columns, strict=True))
 
 
 @functools.lru_cache(maxsize=64)

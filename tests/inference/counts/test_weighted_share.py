@@ -196,6 +196,14 @@ def test_no_weight_at_all_leaves_the_prior():
     assert weighted_share._shares_of(nothing)[0].tolist() == [0.5, 0.5]
 
 
+@pytest.mark.parametrize("target", ["population", "data"])
+def test_groups_without_weight_count_alike_in_the_overall_shares(target):
+    release = exact_release([(-9, -9, -9, 0, 0, 0), (-5, -5, -5, 0, 0, 0)], by=["north", "south"])
+    naive = Model().fit_naive(release, draws=50, seed=1, target=target).posterior
+    assert np.all(naive["total"] == 0.0)
+    assert naive["overall"].to_numpy() == pytest.approx(naive["share"].mean("group").to_numpy())
+
+
 @pytest.mark.parametrize("prior", [(1.0, 0.0), (1.0, math.inf), (), 2.0, ("a",)])
 def test_bad_priors_are_named(prior):
     with pytest.raises(InvalidInput, match="prior is"):

@@ -89,6 +89,8 @@ def test_the_law_is_the_noises_over_all_counts():
         ({"marginals": (("a", "z"),)}, "marginals is"),
         ({"marginals": (("a", "b"), ("b", "a"))}, "marginals is"),
         ({"marginals": (("a", "a"),)}, "marginals is"),
+        ({"marginals": (3,)}, "marginals is"),
+        ({"marginals": ((["a"],),)}, "marginals is"),
         ({"noise": "normal"}, "noise is 'normal'"),
         ({"neighbours": "edge"}, "neighbours is 'edge'"),
         ({"n": 5}, "n is 5"),
