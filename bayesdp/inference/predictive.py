@@ -86,6 +86,7 @@ HierarchicalGaussianModel or LogisticRegressionModel
     """
     draws = check_at_least_one("draws", draws)
     seed = check_seed(seed)
+    _check_release(release)
     _check_predicted(model, release)
     check_fitted(model, idata, release)
     made = idata.copy()
@@ -144,8 +145,7 @@ def prior_predictive(
     draws, seed = check_at_least_one("draws", draws), check_seed(seed)
     if not isinstance(model, Model):
         raise InvalidInput(f"model is {kind_of(model)}; it must be one of bdp.models")
-    if not isinstance(release, Release):
-        raise InvalidInput(f"release is {kind_of(release)}; it must be one bdp.Release")
+    _check_release(release)
     if outputs:
         _check_predicted(model, release)
     rng = np.random.default_rng(seed)
@@ -163,6 +163,11 @@ def prior_predictive(
         for name in ("engine", "engine_versions", "verdict"):
             attrs.pop(name, None)
     return made
+
+
+def _check_release(release: Any) -> None:
+    if not isinstance(release, Release):
+        raise InvalidInput(f"release is {kind_of(release)}; it must be one bdp.Release")
 
 
 def _check_predicted(model: Any, release: Release) -> None:

@@ -32,6 +32,7 @@ _LARGEST = 1e100  # beyond it no root is looked for
 _NEGLIGIBLE = 1e-20  # a delta that a loss distribution takes for an infinite loss
 _FURTHEST = 1e5  # epsilon beyond which all that is left of one counts as an infinite loss
 _ROUNDING = 1e-8  # in a delta, by which a point may seem to be above a line
+_NOTHING = 40.0  # standard deviations, beyond which a normal density is 0 as a float
 _STEP = 1 / 64  # of the double-exponential rule; a half of it changes no digit
 
 
@@ -223,6 +224,8 @@ def gaussian_divergence(shift: float, epsilon: float) -> float:
     if shift == 0:
         return 0.0
     x = epsilon / shift - shift / 2
+    if x > _NOTHING:
+        return 0.0
     if x < 0 and shift > 1:  # no cancellation: the first term is more than 1.5 times the second
         return float(
             scipy.special.ndtr(-x) - math.exp(epsilon + scipy.special.log_ndtr(-x - shift))

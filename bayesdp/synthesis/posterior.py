@@ -150,6 +150,11 @@ class PosteriorSynthesizer(Synthesizer):
                 "size is missing; under add/remove-one the number of records is confidential, so "
                 "choose a public number of synthetic ones"
             )
+        if not (self.covariates is None or isinstance(self.covariates, Mapping)):
+            raise InvalidInput(
+                f"covariates is {quoted(self.covariates)}; it must be a mapping of names of the "
+                "model's pm.Data to public values"
+            )
         if self.engine not in ("pymc", "grid"):
             raise InvalidInput(f"engine is {quoted(self.engine)}; it must be 'pymc' or 'grid'")
         if self.engine == "pymc" and not (self.grid_bounds is None and self.grid_size is None):

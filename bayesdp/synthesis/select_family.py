@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, check_flag
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families import Bernoulli, Family
 from bayesdp.mechanisms.families.base import sums_of
 from bayesdp.mechanisms.families.evidence import (
@@ -83,6 +84,11 @@ def select_family(
     >>> release = bdp.ModipsSynthesizer(chosen, epsilon=1.0).release([0, 0, 1, 0])
     """
     criterion = check_criterion(criterion)
+    check_flag("public_n", public_n)
+    if not isinstance(families, Sequence):
+        raise InvalidInput(
+            f"families is {quoted(families)}; it must be a sequence of two or more families"
+        )
     alphas = priors_of(families)
     epsilon = check_epsilon(epsilon)
     sums = sums_of(families[0], data, empty=not public_n)

@@ -217,6 +217,8 @@ def test_refusals(charest_release, grouped_release):
         bdp.posterior_predictive(bdp.models.ERGMModel("edges"), idata, charest_release)
     with pytest.raises(bdp.errors.InvalidInput, match="draws is 0"):
         bdp.posterior_predictive(model, idata, charest_release, draws=0)
+    with pytest.raises(bdp.errors.InvalidInput, match="release is an InferenceData"):
+        bdp.posterior_predictive(model, charest_release, idata)
     hidden = bdp.Release.of(bdp.mechanisms.BetaBinomialMechanism(None, 10, (4.0, 4.0)), [3])
     prior = bdp.BinomialModel(n=range(5, 20))
     with pytest.raises(bdp.errors.InvalidInput, match="n is confidential"):

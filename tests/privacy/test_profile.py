@@ -42,6 +42,12 @@ def test_gaussian_divergence_at_its_seams(shift: float, epsilon: float):
     assert abs(gaussian_divergence(shift, epsilon) / truth - 1) < 2e-12
 
 
+def test_an_epsilon_that_nothing_costs_leaves_no_delta():
+    assert gaussian_divergence(1e-10, 1e300) == 0  # epsilon over shift is no float
+    assert gaussian_divergence(2.0, 1e300) == 0
+    assert gaussian_divergence(1.0, 38.0) > 0
+
+
 def test_no_shift_costs_nothing():
     assert gaussian_divergence(0.0, 0.0) == 0
 

@@ -236,7 +236,7 @@ def test_bad_data_are_refused_and_nothing_is_spent(data, message, dataset):
         ({"weights": [1001.0]}, "from 0 to 1000"),
         ({"weights": "fitted"}, "weights must be"),
         ({"prior_phi": (1.0, 0.0)}, "prior_phi"),
-        ({"prior_lambda": (0.0, 1.5)}, "prior_lambda"),
+        ({"prior_lambda": (0.0, 1.5)}, "prior_lambda.*Pareto"),
         ({"largest": 0.05}, "largest"),
         ({"grid": (64, 64)}, "grid"),
     ],
@@ -317,6 +317,18 @@ def test_weights_that_do_not_fit_are_refused_and_nothing_is_spent(weights, datas
     made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0, weights=weights)
     with pytest.raises(bdp.errors.InvalidInput, match="weights must be"):
         made.release([0.25, 0.5], ledger=dataset)
+    assert dataset.remaining().epsilon == 5.0
+
+
+def test_the_error_of_a_function_of_weights_is_not_shown(dataset):
+    def weights(record):
+        raise ValueError(f"record {record}")
+
+    made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0, weights=weights)
+    with pytest.raises(bdp.errors.InvalidInput, match="weights raises an error") as refused:
+        made.release([0.123, 0.5], ledger=dataset)
+    assert "0.123" not in str(refused.value)
+    assert refused.value.__suppress_context__
     assert dataset.remaining().epsilon == 5.0
 
 

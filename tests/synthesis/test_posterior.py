@@ -247,6 +247,7 @@ def without_parameters() -> Any:
         (plain, {"engine": "stan"}, "engine is 'stan'"),
         (plain, {"neighbours": "node"}, "neighbours is 'node'"),
         (plain, {"covariates": {"x": PUBLIC}}, "depend on is \\[\\]"),
+        (plain, {"covariates": PUBLIC}, "covariates is a ndarray; it must be a mapping"),
         (plain, {"weights": [1.0]}, "weights must be"),
         (regression, {}, "depend on is \\['x'\\]"),
         (regression, {"covariates": {"z": PUBLIC}}, "depend on is \\['x'\\]"),

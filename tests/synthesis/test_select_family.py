@@ -133,6 +133,10 @@ def test_the_total_is_the_sum_and_a_likely_model_is_chosen(tmp_path):
         ([Bernoulli(), Bernoulli((1, 2))], {"epsilon": 0}, "epsilon is 0"),
         ([Bernoulli(), Bernoulli((1, 2))], {"copies": 0}, "copies is 0"),
         ([Bernoulli(), Bernoulli((1, 2e9))], {}, "a prior with a sum above"),
+        ([Bernoulli(), Bernoulli((1, 2))], {"criterion": ["dic"]}, "criterion is a list"),
+        ([Bernoulli(), Bernoulli((1, 2))], {"public_n": "no"}, "public_n is 'no'"),
+        (Bernoulli(), {}, "families is a Bernoulli"),
+        (None, {}, "families is None"),
     ],
 )
 def test_wrong_arguments_are_named(families, more, message):

@@ -256,3 +256,11 @@ def test_bad_records_are_refused_and_cost_nothing():
     ]:
         with pytest.raises(InvalidInput, match=message):
             synthesizer.release(records)
+
+
+def test_a_frame_that_is_not_pandas_is_refused_with_the_way_out():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"x": np.linspace(0, 1, 20)})
+    with pytest.raises(InvalidInput, match=r"data\.to_pandas\(\)"):
+        Synthesizer(lambda block: block["x"].mean(), (0, 1), blocks=2).release(frame)
+    Synthesizer(lambda block: block["x"].mean(), (0, 1), blocks=2).release(frame.to_pandas())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -68,9 +69,10 @@ class VectorPosterior:
         InvalidInput
             If there is no such column.
         """
+        whole = isinstance(column, Integral) and not isinstance(column, bool)
         if column in self.columns:
             place = self.columns.index(str(column))
-        elif isinstance(column, int) and column in range(len(self.columns)):
+        elif whole and column in range(len(self.columns)):
             place = int(column)
         else:
             raise InvalidInput(

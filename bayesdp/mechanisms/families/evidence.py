@@ -63,7 +63,7 @@ _ROUNDING = 1e-5
 
 def check_criterion(criterion: Any) -> str:
     """Return the name of a criterion, or raise InvalidInput."""
-    if criterion not in CRITERIA:
+    if not (isinstance(criterion, str) and criterion in CRITERIA):
         raise InvalidInput(
             f"criterion is {quoted(criterion)}; it must be one of {list(CRITERIA)}, whose "
             "differences between families a record moves by a known amount"

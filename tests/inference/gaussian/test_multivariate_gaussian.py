@@ -293,5 +293,9 @@ def test_what_does_not_fit_is_refused():
         Model((0.0, 1.0))
     with pytest.raises(error, match="it must be one of x1, x2, or a number from 0 to 1"):
         Model().posterior(release).marginal(2)
+    with pytest.raises(error, match="column is True"):
+        Model().posterior(release).marginal(True)
+    of = Model().posterior(release).marginal
+    assert of(np.int64(1)).mean() == of(1).mean()
     with pytest.raises(error, match="MultivariateGaussianModel"):
         bdp.GaussianModel(sd=1.0).posterior(release)

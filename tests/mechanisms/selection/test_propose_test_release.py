@@ -267,7 +267,7 @@ def test_cells_are_shown_by_their_edges():
         ({"test": 0}, "test_epsilon is 0"),
         ({"noise": -1}, "noise_epsilon is -1"),
         ({"threshold": 0}, "threshold is 0"),
-        ({"k": 2}, "proposal is 1 with 2 cells"),
+        ({"k": 2}, "proposal is 1 with 2 cells; take 3 cells or more"),
         ({"proposal": 5}, "it must be from 1 to 4"),
         ({"proposal": 0.5}, "proposal is 0.5"),
         ({"n": 0}, "n is 0"),
@@ -284,6 +284,7 @@ def test_bad_parameters_are_named(fields, message):
     [
         ({"delta": 0.0}, "ask for a positive delta"),
         ({"delta": 1e-200}, "more than n = 100"),
+        ({"delta": 5e-324}, "more than n = 100"),
         ({"epsilon": 0.01}, "unlikely to be passed"),
         ({"test_share": 1.0}, "test_share is 1.0"),
     ],

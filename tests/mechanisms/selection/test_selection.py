@@ -247,6 +247,8 @@ def test_an_audit_proposes_true_neighbours(made):
         ({"candidates": ("a",)}, "candidates is"),
         ({"candidates": ("a", "a")}, "different labels"),
         ({"candidates": ("a", None)}, "different labels"),
+        ({"candidates": (math.inf, 1)}, "finite numbers"),  # which no manifest keeps
+        ({"candidates": ("a", "\ud800")}, "different labels"),
         ({"candidates": "ab"}, "different labels"),
         ({"monotone": 1}, "monotone is 1"),
         ({"n": 0, "neighbours": "replace_one"}, "n is 0"),
