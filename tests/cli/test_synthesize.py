@@ -1,6 +1,7 @@
 """Releases of every synthesizer from the command line, and its options."""
 
 import inspect
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -333,6 +334,30 @@ def test_its_help_says_what_its_docstring_says(bayesdp, monkeypatch, name):
         if name != "posterior" and field.name != "groups":
             assert f"{field.option} " in out
             assert field.line in out
+
+
+DEFAULTS = {
+    "synthesizers edge_flip": {"copies": "1", "delta": "0.0"},
+    "synthesizers dp_ergm": {"copies": "4", "prior": "flat on a corrected grid"},
+    "synthesizers noisy_statistics": {"copies": "1", "weights": "equal shares"},
+    "synthesizers table": {"pilot": "0.8, or 0.2 where the exponential mechanism chooses"},
+    "models ergm": {"prior": "mean = 0.0, sd = 5.0", "attributes": "none"},
+    "models table": {"classes": "four a column, from 12 to 60", "n": "none"},
+}
+
+
+@pytest.mark.parametrize("line", DEFAULTS)
+def test_a_default_is_shown_as_what_it_comes_to(bayesdp, line):
+    """A setting of a release is shown by its value, and what follows from the rest in words."""
+    listed = json.loads(bayesdp(f"{line} --json")[1])["fields"]
+    shown = {each["name"]: each["default"].removeprefix("default: ") for each in listed}
+    assert shown | DEFAULTS[line] == shown
+
+
+def test_a_graph_has_as_many_copies_as_its_help_says():
+    """Where a release isn't told how many."""
+    made = S.NoisyDegreesSynthesizer(epsilon=1.0)
+    assert made.release(GRAPH).copies == settings_of(type(made))["copies"] == 1
 
 
 def test_lists_have_a_line_each(bayesdp):
