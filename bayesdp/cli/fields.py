@@ -71,7 +71,7 @@ class Field:
         if not isinstance(given, str) or self.kind.startswith("str"):
             return given
         if self.kind.startswith("tuple[float, float]"):
-            return options.pair(self.name, given)
+            return options.pair(self.name, given, "1,2")  # bounds or a prior's parameters
         found = parsed(given)
         several = self.kind.startswith(("Sequence", "tuple"))
         return [found] if several and not isinstance(found, list | dict) else found

@@ -227,6 +227,11 @@ class SubsampleAggregateSynthesizer(RecordSynthesizer):
                 raise InvalidInput("data has values that aren't numbers; they aren't shown")
             return HeldRecords(values)
         if hasattr(records, "columns"):
+            if not hasattr(records, "iloc"):
+                raise InvalidInput(
+                    "data is a DataFrame that isn't pandas', which a function of blocks gets; give "
+                    "data.to_pandas()"
+                )
             kinds = {name: _plain_kind(kind) for name, kind in records.dtypes.items()}
             return HeldRecords(records.astype(kinds))
         array = np.asarray(records)

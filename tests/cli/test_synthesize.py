@@ -398,7 +398,10 @@ BAD = {
     "people.csv --column income --synthesizer censored_beta --epsilon 2": "at 0 or 1, or outside",
     "people.csv --column income --synthesizer censored_beta": "synthesizer.epsilon is missing",
     "people.csv --column smokes --epsilon 1 --set epsilon=2": "epsilon is given twice",
-    "people.csv --column smokes --set 'epsilon ='": "each must be a line of TOML",
+    "people.csv --column smokes --set 'epsilon ='":
+        "set is 'epsilon ='; each must be a line of TOML",
+    "people.csv --column income --synthesizer quantile --epsilon 1 --bounds 5":
+        "bounds is '5'; it must be two numbers, as 1,2",
     "people.csv --column smokes --epsilon two": "epsilon is 'two'",
     "people.csv --column smokes --epsilon 1 --nodes 3": "nodes and directed are of a network",
     "people.csv --column smokes --epsilon 1 --counts age": "isn't of whole numbers from 0",

@@ -95,9 +95,9 @@ def check_bounds(bounds: Any) -> tuple[float, float]:
     return low, high
 
 
-def check_moderate_prior(prior: Any, name: str) -> tuple[float, float]:
+def check_moderate_prior(prior: Any, name: str, law: str = "beta") -> tuple[float, float]:
     """Return two positive numbers if the prior's logarithms stay moderate, else raise."""
-    first, second = check_prior(prior, name)
+    first, second = check_prior(prior, name, law)
     if max(first, second) > 1e6:
         raise InvalidInput(f"{name} is {quoted(prior)}; its numbers must be at most 1e6")
     return first, second
@@ -105,7 +105,7 @@ def check_moderate_prior(prior: Any, name: str) -> tuple[float, float]:
 
 def check_prior_lambda(prior: Any) -> tuple[float, float]:
     """Return (smallest, shape) of a Pareto prior if the grid can start there, else raise."""
-    smallest, shape = check_moderate_prior(prior, "prior_lambda")
+    smallest, shape = check_moderate_prior(prior, "prior_lambda", "Pareto")
     if smallest < 1e-6:
         raise InvalidInput(
             f"prior_lambda is {quoted(prior)}; its first number, the smallest lambda, must be at "

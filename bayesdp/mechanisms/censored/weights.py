@@ -119,8 +119,23 @@ class PublicWeights:
 
 
 def of_each_alone(weights: Callable[[Any], Any], records: Iterable[Any]) -> Floats:
-    """Call a function with one record at a time: a weight can't depend on the other records."""
-    return np.concatenate([np.empty(0), *(np.ravel(weights(record)) for record in records)])
+    """Call a function with one record at a time: a weight can't depend on the other records.
+
+    Raises
+    ------
+    InvalidInput
+        If the function raises an error, whose text isn't shown.
+    """
+    made = [np.empty(0)]
+    for record in records:
+        try:
+            made.append(np.ravel(weights(record)))
+        except Exception:  # any that the user's own code may raise, with the record in its text
+            raise InvalidInput(
+                "weights raises an error for some record; try it on simulated ones (its error "
+                "isn't shown, as it may hold a confidential one)"
+            ) from None
+    return np.concatenate(made)
 
 
 def _density(t1: Floats, t2: Floats, a: Any, b: Any) -> Floats:

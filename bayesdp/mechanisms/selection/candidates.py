@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_flag, check_one_statistic
+from bayesdp.checks import check_at_least_one, check_flag, check_one_statistic, is_label
 from bayesdp.core.outputs import WholeNumbers
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
@@ -228,14 +228,13 @@ class Selection(Mechanism):
 def _check_candidates(candidates: Any) -> int | tuple[Any, ...]:
     if isinstance(candidates, list | tuple):
         labels = tuple(candidates)
-        plain = all(isinstance(v, str | bool | int | float) and v == v for v in labels)
-        if plain and len(labels) >= 2 and len(set(labels)) == len(labels):
+        if all(map(is_label, labels)) and len(labels) >= 2 and len(set(labels)) == len(labels):
             return labels
     elif isinstance(candidates, Integral) and int(candidates) >= 2:  # True is 1
         return int(candidates)
     raise InvalidInput(
         f"candidates is {quoted(candidates)}; it must be their number, two or more, or a tuple of "
-        "different labels (texts, numbers or booleans)"
+        "different labels (texts, finite numbers or booleans)"
     )
 
 

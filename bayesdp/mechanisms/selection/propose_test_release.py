@@ -173,10 +173,11 @@ class TestedMechanism(CellMechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.proposal <= self.k - 2:
+        if not self.proposal <= (most := self.k - 2):
+            allowed = f"it must be from 1 to {most}" if most > 0 else "take 3 cells or more"
             raise InvalidInput(
-                f"proposal is {self.proposal} with {self.k} cells; it must be from 1 to "
-                f"{self.k - 2}, as no record moves {self.moved} by more than {self.k - 1} cells"
+                f"proposal is {self.proposal} with {self.k} cells; {allowed}, as no record moves "
+                f"{self.moved} by more than {self.k - 1} cells"
             )
         if self.furthest > _MOST:
             raise InvalidInput(
@@ -226,17 +227,19 @@ class TestedMechanism(CellMechanism):
         one = shared(epsilon, times)
         costs = share * one, left(one, [share * one])
         made = build(test_epsilon=costs[0], noise_epsilon=costs[1], threshold=1)
-        guess = math.log(times / delta) / costs[0] - math.log1p(math.exp(-costs[0])) / costs[0]
-        threshold = max(1, math.floor(guess) - 1)
+        guess = math.log(times) - math.log(delta) - math.log1p(math.exp(-costs[0]))
+        threshold = max(1, math.floor(guess / costs[0]) - 1)
         while times * made.passing_at(threshold) * _ABOVE > delta:
             threshold += 1
         if threshold > (most := made.n + 1 - made.width):
-            trimmed = f" - {made.width - 1} = {most}" if made.width > 1 else ""
+            trimmed, trim = (
+                (f" - {made.width - 1} = {most}", "trim, ") if made.width > 1 else ("", "")
+            )
             raise InvalidInput(
                 f"the threshold of {len(made.windows)} tests that keep epsilon = "
                 f"{quoted(epsilon)} and delta = {quoted(delta)} is {threshold}, more than n = "
                 f"{made.n}{trimmed}, so that they are unlikely to be passed whatever the data: ask "
-                f"for fewer {made.fewer}, or for a larger epsilon, delta or test_share"
+                f"for fewer {made.fewer}, or for a larger {trim}epsilon, delta or test_share"
             )
         return build(test_epsilon=costs[0], noise_epsilon=costs[1], threshold=threshold)
 
