@@ -219,9 +219,11 @@ plt.show()
 #
 # ## A regression
 #
-# `regression` fits statsmodels' logistic regression to each of the tables, once for every draw. The
-# naive answer, beside it, is what the first of these tables says if somebody takes it for the
-# survey.
+# All pairs of these columns were released, and so `regression` takes the coefficients from the
+# released counts themselves, less noise that is drawn anew for every draw; only how three
+# predictors go together is by the tables. Of columns that weren't all measured in pairs it would
+# fit statsmodels' regression to each table, where noise draws slopes to 0. The naive answer, beside
+# it, is what one of the tables says if somebody takes it for the survey.
 
 # %%
 formula = "affair ~ rating + age + C(religious)"
@@ -230,6 +232,7 @@ as_numbers = {"affair": float}
 true = smf.logit(formula, population.astype(as_numbers)).fit(disp=False)
 there = smf.logit(formula, survey.astype(as_numbers)).fit(disp=False)
 found = logit.interval(0.95)
+print("by", logit.by)
 compared = found.assign(population=true.params.to_numpy(), survey=there.params.to_numpy())
 compared = compared[
     ["population", "survey", "mean", "lower", "upper", "naive_lower", "naive_upper"]
@@ -331,7 +334,7 @@ table.set_axis(["lower", "upper"], axis=1).round(3)
 # | files alone | other estimates, and variances | each copy, `bdp.combine(..., rule="rubin")` |
 # | a single file | to write and try out code | one copy, and no conclusion |
 #
-# The first three need no variances and use more tables than twenty, and `table` and `regression`
+# The first three need no variances and use more draws than twenty, and `table` and `regression`
 # warn where they rest on the model alone, as `SyntheticCopies` does. Files say nothing.
 #
 # ## What rests on the model

@@ -223,9 +223,12 @@ plt.show()
 # coverage is how often the naive one holds the mean share of the records. Even where nothing is
 # clipped it covers less often than 95%: a copy has the sampling error of its own records, and that
 # of the draw, and the interval knows of the first alone. The law of a copy is an integral over all
-# draws, which the mechanism says that it doesn't have. So an analyst can't be exact here, as with a
-# noisy count, and has the combining rules for several copies, of which each gets its part of
-# `epsilon`.
+# draws, with a constant that depends on the records, which the mechanism says that it doesn't have.
+# `bdp.models.BetaModel` and `bdp.models.LogitNormalModel` do without, and are exact for an analyst
+# who takes shares to be as they say, and knows their number or has a prior on it: [the
+# page](mechanisms/censored.md#censored_beta) shows how. For other models' copies, as below, there
+# are the combining rules alone, for several copies, of which each gets its part of `epsilon`; they
+# know nothing of clipping.
 
 # %%
 try:
@@ -333,8 +336,9 @@ risk.rename(columns=lambda name: name.replace("_", " ")).round(2)
 # * The interval's place is a choice that matters, and it must be made without the data.
 # * With a small `epsilon` the synthetic records are biased, and more records don't help. Look at
 #   utility before releasing, in the office, and don't publish what you saw.
-# * The analyst has no exact law here, so intervals from copies are too short. Where one number is
-#   wanted, a count or a mean with noise serves better.
+# * Intervals from copies that are taken for real are too short, and only copies of a beta law have
+#   models here that know better. Where one number is wanted, a count or a mean with noise serves
+#   better.
 #
 # Read on: [The page on censored posteriors](mechanisms/censored.md), and
 # [Which mechanism, which model?](choosing.md#mean) for what a mean costs that way.

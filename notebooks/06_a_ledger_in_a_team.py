@@ -109,7 +109,7 @@ friends = nx.path_graph(5)
 
 
 def seeded():
-    with bdp.reproducible(1):
+    with bdp.reproducible(3):
         bdp.publish(turnout, 3100, ledger=account)
 
 

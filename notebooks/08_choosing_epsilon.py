@@ -130,7 +130,7 @@ plt.show()
 # the planned epsilon and fitted.
 
 # %%
-rng = np.random.default_rng(1)
+rng = np.random.default_rng(2)
 noise = bdp.mechanisms.DiscreteLaplaceMechanism.calibrate(
     epsilon=plan.epsilon, sensitivity=1, neighbours="replace_one", n=400
 )

@@ -60,6 +60,16 @@ def test_a_page_says_what_it_is_for_and_leads_on(path: Path):
     assert re.search(r"\]\((\.\./)?\w+(/\w+)?\.md", text) or path.stem == "01_a_whole_survey"
 
 
+def test_data_and_releases_are_seeded_apart():
+    """From one seed both have the same random bits, so that noise goes with what it is added to."""
+    blocks = re.findall(r"```python\n(.*?)```", text_of("how_to"), re.DOTALL)
+    for text in (*blocks, *(path.read_text(encoding="utf-8") for path in NOTEBOOKS.glob("*.py"))):
+        data, releases = (
+            set(re.findall(rf"{name}\((\d+)\)", text)) for name in ("default_rng", "reproducible")
+        )
+        assert not data & releases
+
+
 def test_tutorials_are_numbered_without_a_gap():
     names = sorted(path.stem for path in NOTEBOOKS.glob("*.py"))
     assert [int(name[:2]) for name in names] == list(range(len(names)))

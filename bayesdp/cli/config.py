@@ -130,11 +130,12 @@ def _lines(name: str, cls: Any, said: Mapping[str, str], file: str) -> Iterator[
     yield f"name = {json.dumps(name)}"
     from bayesdp.evaluation.declarations import settings_of
 
-    defaults = {each.name: _default(each) for each in dataclasses.fields(cls)}
-    for field in fields_of(cls, settings_of(cls)):
+    usual = settings_of(cls)
+    defaults = {each.name: each.default for each in dataclasses.fields(cls)} | usual
+    for field in fields_of(cls, usual):
         yield ""
         yield from _comment(f"{field.line} ({field.told})")
-        yield f"# {field.name} = {defaults.get(field.name, '')}".rstrip()
+        yield f"# {field.name} = {_default(defaults[field.name])}".rstrip()
 
 
 def _comment(text: str) -> Iterator[str]:
@@ -142,9 +143,8 @@ def _comment(text: str) -> Iterator[str]:
         yield f"# {line}"
 
 
-def _default(field: Any) -> str:
-    """A field's default as TOML has it; empty where it has none, or TOML can't say it."""
-    value = field.default
+def _default(value: Any) -> str:
+    """A default as TOML has it; empty where there is none, or TOML can't say it."""
     if value is dataclasses.MISSING or value is None:
         return ""
     try:

@@ -135,13 +135,17 @@ def _opened(url: str) -> dict[str, Any]:
 
 
 def _caches() -> Iterator[Cache]:
-    from bayesdp.engines.stan.programs import MARKER, cache_folder
+    from bayesdp.engines.stan.programs import MARKER, cache_folder, running_builds
 
     stan = cache_folder()
-    known = {stan / MARKER}
+    building, known = set(running_builds(stan)), {stan / MARKER}
     for marker in stan.glob(f"*/{MARKER}"):
         known |= {marker, *(marker.parent / name for name in _listed(marker))}
-    yield _cache("compiled Stan programs", [stan], lambda path: path in known)
+
+    def is_program(path: Path) -> bool:
+        return path in known or not building.isdisjoint(path.parents)
+
+    yield _cache("compiled Stan programs", [stan], is_program)
     yield _cache("kernels that numba compiled", _kernels(), lambda path: path.suffix in _CODE)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -243,7 +247,8 @@ def _print(found: dict[str, Any], faults: list[str]) -> None:
         size = f"{cache['files']:,} files, {cache['bytes'] / 1e6:,.1f} MB"
         typer.echo(f"{cache['what']}: {cache['folder']}, {size}")
     if found["ledger"] and not found["ledger"]["error"]:
-        typer.echo(f"ledger: opened, {found['ledger']['datasets']:,} datasets")
+        datasets = found["ledger"]["datasets"]
+        typer.echo(f"ledger: opened, {datasets:,} dataset{'' if datasets == 1 else 's'}")
     for fault in faults:
         typer.secho(f"wrong: {fault}", fg=typer.colors.RED)
     if not faults:

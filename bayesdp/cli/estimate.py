@@ -36,7 +36,10 @@ def estimate(
     ] = _FAMILY,
     by: Annotated[
         str | None,
-        typer.Option(help="Regression by moments of the released counts, or by latent tables."),
+        typer.Option(
+            help="Regression by moments of the released counts, or by latent tables; default: "
+            "moments where they will do."
+        ),
     ] = None,
     target: Annotated[
         str, typer.Option(help="The population's answer, or that of the confidential data: data.")

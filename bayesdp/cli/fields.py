@@ -7,7 +7,7 @@ import dataclasses
 import inspect
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -21,6 +21,7 @@ ANY_OPTION = {"ignore_unknown_options": True, "allow_extra_args": True}
 REQUIRED = "required"
 """What stands in place of a default where a field has none."""
 _SENTENCE = re.compile(r"(.+?\.)(\s|$)")
+_DEFAULT = re.compile(r"\bDefault[:,] (.+?)\.(\s|$)")
 
 
 @dataclass(frozen=True)
@@ -70,36 +71,49 @@ class Field:
         if not isinstance(given, str) or self.kind.startswith("str"):
             return given
         if self.kind.startswith("tuple[float, float]"):
-            return options.pair(self.name, given)
+            return options.pair(self.name, given, "1,2")  # bounds or a prior's parameters
         found = parsed(given)
         several = self.kind.startswith(("Sequence", "tuple"))
         return [found] if several and not isinstance(found, list | dict) else found
 
 
-def fields_of(cls: Any, more: Sequence[str] = ()) -> list[Field]:
-    """The fields of a dataclass, and arguments of its `release`, with what is said of them."""
+def fields_of(cls: Any, more: Mapping[str, Any] | None = None) -> list[Field]:
+    """The fields of a dataclass, and settings of its `release`, with what is said of them."""
+    more, own = more or {}, [each for each in dataclasses.fields(cls) if each.init]
     said = described(getattr(cls, "release", None), more) | described(cls)
-    made = []
-    for field in dataclasses.fields(cls):
-        if field.init:
-            given = field.default, field.default_factory
-            needed = given == (dataclasses.MISSING, dataclasses.MISSING)
-            default = REQUIRED if needed else f"default: {_shown(field)}"
-            made.append((field.name, str(field.type), default))
-    made += [(name, "float | None", "default: its own") for name in more]
-    return [Field(name, kind, *said.get(name, ("", "")), default) for name, kind, default in made]
+    made = [(each.name, str(each.type), default_of(each)) for each in own]
+    made += [(name, type(usual).__name__, usual) for name, usual in more.items()]
+    fields = []
+    for name, kind, value in made:
+        shown, line, otherwise = said.get(name, ("", "", ""))
+        default = f"default: {otherwise if value is None and otherwise else _shown(value)}"
+        needed = value is dataclasses.MISSING
+        fields.append(Field(name, kind, shown, line, REQUIRED if needed else default))
+    return fields
 
 
-def described(documented: Any, only: Sequence[str] | None = None) -> dict[str, tuple[str, str]]:
-    """Read a docstring in numpydoc style: each parameter's type and first sentence, by name."""
+def default_of(field: Any) -> Any:
+    """A dataclass field's default, or MISSING."""
+    made = field.default_factory
+    return field.default if made is dataclasses.MISSING else made()
+
+
+def described(
+    documented: Any, only: Collection[str] | None = None
+) -> dict[str, tuple[str, str, str]]:
+    """Read a docstring in numpydoc style: by name, each parameter's type, sentence and default.
+
+    The sentence is its first, and the default what it says after "Default:" or "Default,".
+    """
     lines = (inspect.getdoc(documented) or "").splitlines()
     found = {}
     for heading, text in _entries(lines):
         names, _, kind = heading.partition(" : ")
-        sentence = _SENTENCE.match(text)
+        sentence, default = _SENTENCE.match(text), _DEFAULT.search(text)
         for name in names.split(", "):
             if only is None or name in only:
-                found[name] = kind, sentence.group(1) if sentence else text
+                line = sentence.group(1) if sentence else text
+                found[name] = kind, line, default.group(1) if default else ""
     return found
 
 
@@ -220,11 +234,13 @@ def _mapping(text: str) -> dict[Any, Any]:
     return made
 
 
-def _shown(field: Any) -> str:
-    given = field.default
-    value = field.default_factory() if given is dataclasses.MISSING else given
-    if value is None:
+def _shown(value: Any) -> str:
+    """A default in words: of a class's instance, its fields as they are typed."""
+    if value is None or value == {}:
         return "none"
+    if dataclasses.is_dataclass(value):
+        own = dataclasses.fields(value)
+        return ", ".join(f"{each.name} = {_shown(getattr(value, each.name))}" for each in own)
     if isinstance(value, tuple):
         return ",".join(map(str, value)) or "none"
     return str(value) if isinstance(value, str | int | float) else quoted(value)

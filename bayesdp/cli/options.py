@@ -49,7 +49,7 @@ def parameters(lines: list[str], name: str = "set") -> dict[str, Any]:
         return tomllib.loads("\n".join(lines))
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(
-            f"{name} is {quoted(lines)}; each must be a line of TOML: {error}"
+            f"{name} is {', '.join(map(quoted, lines))}; each must be a line of TOML: {error}"
         ) from error
 
 

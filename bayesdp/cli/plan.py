@@ -48,7 +48,9 @@ def plan(
         list[str] | None,
         typer.Option(help="One more, as TOML: 'name = \"modips\", family = {kind = ...}'."),
     ] = None,
-    copies: Annotated[str | None, typer.Option(help="Numbers of copies: 1,5,20.")] = None,
+    copies: Annotated[
+        str | None, typer.Option(help="Numbers of copies; default: 1,5,20, or a synthesizer's own.")
+    ] = None,
     epsilon_range: Annotated[
         str, typer.Option(help="Smallest and largest epsilon to consider.")
     ] = "0.05,10",

@@ -65,11 +65,15 @@ def check(
         _show(declared)
     if data is not None and (faults := list(_faults(declared, data))):
         raise InvalidInput(f"{data} doesn't fit: " + "; ".join(faults))
+    others = [] if data is None else _others(declared, data)
     if as_json:
-        print_json(_told(declared) | {"fits": None if data is None else True})
+        fits = None if data is None else True
+        print_json(_told(declared) | {"fits": fits, "left_out": others})
     if data is None or as_json:
         return
     typer.echo(f"all records of {data} fit")
+    if others:
+        typer.echo(f"left out, as the schema doesn't have them: {', '.join(map(quoted, others))}")
     files = f"{shlex.quote(str(data))} --schema {shlex.quote(str(schema))}"
     print_next(f"bayesdp synthesize {files} --epsilon 1 --out release/")
 
@@ -108,6 +112,15 @@ def _show(schema: Schema) -> None:
     typer.echo(f"{cells:,} cells in all, {told}; unit: {of}")
 
 
+def _others(schema: Schema, data: Path) -> list[str]:
+    """The file's columns that a release by the schema leaves out."""
+    from bayesdp.schema.units import Person
+    from bayesdp.table_files import names_in
+
+    ids = [schema.unit.person] if isinstance(schema.unit, Person) else []
+    return [name for name in names_in(data) if name not in (*ids, *schema.columns)]
+
+
 def _faults(schema: Schema, data: Path) -> Iterator[str]:
     """Yield what doesn't fit, each column once."""
     from bayesdp.schema.columns import private_bins
@@ -119,13 +132,9 @@ def _faults(schema: Schema, data: Path) -> Iterator[str]:
     there = names_in(data)
     ids = [schema.unit.person] if isinstance(schema.unit, Person) else []
     absent = [name for name in (*ids, *schema.columns) if name not in there]
-    yield from (f"column {quoted(name)} isn't there" for name in absent)
-    yield from (
-        f"column {quoted(name)} isn't in the schema"
-        for name in there
-        if name not in (*ids, *schema.columns)
-    )
     if absent:
+        yield from (f"column {quoted(name)} isn't there" for name in absent)
+        yield from (f"column {quoted(name)} isn't in the schema" for name in _others(schema, data))
         return
     whole = schema.with_cuts({name: [] for name in private_bins(schema.columns)})
     types = dict.fromkeys(ids, "string") | whole.types

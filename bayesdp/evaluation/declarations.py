@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from bayesdp.errors import InvalidInput, quoted
@@ -68,7 +68,7 @@ def synthesizer_of(name: str, parameters: Mapping[str, Any]) -> Any:
 
 
 def synthesizer_class(
-    name: str, parameters: Mapping[str, Any], more: Sequence[str] = ()
+    name: str, parameters: Mapping[str, Any], more: Collection[str] = ()
 ) -> tuple[Any, dict[str, Any]]:
     """Return a synthesizer's class, and the parameters given, as it takes them.
 
@@ -76,7 +76,7 @@ def synthesizer_class(
     ----------
     name, parameters
         As for `synthesizer_of`.
-    more : sequence of str
+    more : collection of str
         Names that `parameters` may have beside the class's own.
 
     Raises
@@ -105,10 +105,10 @@ def synthesizer_named(name: str) -> Any:
     return _found("synthesizer.name", name, SYNTHESIZERS)
 
 
-def settings_of(cls: Any) -> tuple[str, ...]:
-    """Arguments of a synthesizer's `release` that a declaration may have beside its fields."""
+def settings_of(cls: Any) -> dict[str, Any]:
+    """Settings of a synthesizer's `release` that a declaration may have beside its fields."""
     fields = {field.name for field in dataclasses.fields(cls)}
-    return tuple(name for name in cls.settings if name not in fields)
+    return {name: usual for name, usual in cls.settings.items() if name not in fields}
 
 
 def release_of(name: str, parameters: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -199,7 +199,7 @@ def _whole(what: str, cls: Any, parameters: Mapping[str, Any]) -> Any:
 
 
 def _check_known(
-    what: str, cls: Any, parameters: Mapping[str, Any], more: Sequence[str] = ()
+    what: str, cls: Any, parameters: Mapping[str, Any], more: Collection[str] = ()
 ) -> None:
     """Raise InvalidInput if a parameter isn't among the fields of a class, or `more`."""
     known = [*(field.name for field in dataclasses.fields(cls) if field.init), *more]

@@ -162,11 +162,12 @@ class Audit:
         reach = f", {share:.0%} of the claim" if share < 1 else ""
         exact = "" if self.epsilon_exact is None else f", law epsilon = {self.epsilon_exact:.6g}"
         searched = f", {self.searched:,} others looked at" if self.searched else ""
+        pairs = f"{self.pairs} pair{'' if self.pairs == 1 else 's'} of neighbours"
         beyond = f"; {self.impossible:,} draws that the law calls impossible"
         departing = f"; {self.departures:,} outputs more or less often than by the law"
         return (
             f"{verdict} (claim {self.claim}; draws show epsilon >= {self.epsilon_lower:.4g}"
-            f"{reach}; {self._power()}{exact}; {self.pairs} pairs of neighbours{searched}, "
+            f"{reach}; {self._power()}{exact}; {pairs}{searched}, "
             f"{self.trials:,} draws each{beyond if self.impossible else ''}"
             f"{departing if self.departures else ''})"
         )

@@ -42,8 +42,9 @@ class Synthesizer:
     """True where the synthesizer's own `columns` name the data that `release` takes."""
     batched: ClassVar[bool] = False
     """True where a file is read in batches, whatever else is declared."""
-    settings: ClassVar[tuple[str, ...]] = ()
-    """Arguments of `release` that are no data, and no fields of the synthesizer."""
+    settings: ClassVar[Mapping[str, Any]] = {}
+    """Arguments of `release` that are no data, and what they are where they aren't given; a field
+    of the same name comes first."""
 
     def __post_init__(self) -> None:
         plain(self)

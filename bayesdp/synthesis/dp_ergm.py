@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from bayesdp.checks import check_at_least_one, keep
 from bayesdp.core.fields import declared, of_table
@@ -43,7 +44,8 @@ class DPERGMSynthesizer(GraphSynthesizer):
         only. Where the statistics' sensitivities are small, "sdd" is far more accurate under EDGE;
         "sphc" costs no more under NODE, and needs few cells.
     calibration : {"corrected", "published"}
-        The latter is marked as published, and refused by a ledger unless accepted as unproved.
+        Whether the promise is proved, or as published, which is false: a ledger takes that only
+        with `accept_unproved=True`.
     prior : NormalPrior, optional
         Prior of the coefficients. Default: flat on a corrected grid.
     centre, scale : number or sequence, optional
@@ -117,7 +119,7 @@ class DPERGMSynthesizer(GraphSynthesizer):
     burn_in: int | None = declared(check_at_least_one, optional=True, default=None)
 
     variable = "tie"
-    usual_copies = 4
+    settings: ClassVar[Mapping[str, Any]] = {"copies": 4, "delta": 0.0}
 
     def __post_init__(self) -> None:
         super().__post_init__()

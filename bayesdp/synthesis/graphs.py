@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from bayesdp.mechanisms.base import Mechanism, joint_guarantee
@@ -23,11 +24,9 @@ class GraphSynthesizer(Synthesizer):
     """
 
     takes: ClassVar[str] = "network"
-    settings: ClassVar[tuple[str, ...]] = ("copies", "delta")
+    settings: ClassVar[Mapping[str, Any]] = {"copies": 1, "delta": 0.0}
     variable: ClassVar[str] = "value"
     """Name of what is released."""
-    usual_copies: ClassVar[int] = 1
-    """Copies of a release that isn't told how many."""
 
     def mechanism_like(self, example: Any) -> Mechanism:
         """The mechanism for graphs on the nodes of the example, whose ties aren't read."""
@@ -51,7 +50,8 @@ class GraphSynthesizer(Synthesizer):
         graph : Network or networkx graph
             Its ties are confidential; its nodes and their labels are public.
         copies : int, optional
-            Number of independent outputs, each with a share of epsilon. Default: `usual_copies`.
+            Number of independent outputs, each with a share of epsilon. Default: 1, unless the
+            synthesizer's `settings` say another.
         delta : float, optional
             The delta, in [0, 1), at which the promise is stated. Default: the declared one, or 0.
         ledger : DatasetLedger, optional
@@ -98,8 +98,9 @@ class GraphSynthesizer(Synthesizer):
         return joint_guarantee([made], copies, self._delta(delta))
 
     def _copies(self, copies: int | None) -> int:
-        return self.usual_copies if copies is None else copies
+        usual: int = self.settings["copies"]
+        return usual if copies is None else copies
 
     def _delta(self, delta: float | None) -> float:
-        own: float = getattr(self, "delta", 0.0)
+        own: float = getattr(self, "delta", self.settings["delta"])
         return own if delta is None else delta

@@ -1,6 +1,7 @@
 """What is installed, and whether caches hold what isn't code."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,18 @@ def test_a_planted_file_is_found(cache, run_cli, place):
     assert f"wrong: {found['faults'][0]}" in run_cli("doctor")[1]
 
 
+def test_a_program_that_is_being_compiled_is_no_fault(cache, run_cli):
+    """Another process puts it in its place once it is whole; what was left by a killed one goes."""
+    for name in ("building-new", "building-old"):
+        (cache / "stan" / name / "poisson").mkdir(parents=True)
+        (cache / "stan" / name / "poisson" / "poisson.stan").write_text("model {}")
+    os.utime(cache / "stan" / "building-old", (0, 0))
+    status, out, _ = run_cli("doctor")
+    assert status == 0
+    assert f"compiled Stan programs: {cache}/stan, 3 files" in out
+    assert not (cache / "stan" / "building-old").exists()
+
+
 def test_a_missing_package_and_a_missing_compiler(cache, run_cli, monkeypatch):
     known = doctor._installed
     absent = {"numpy", "psycopg"}
@@ -66,7 +79,7 @@ def test_a_missing_package_and_a_missing_compiler(cache, run_cli, monkeypatch):
 def test_a_ledger(cache, run_cli):
     url = f"sqlite:///{cache}/b.db"
     bdp.Ledger.open(url).create("a", epsilon=1.0, neighbours="edge")
-    assert "ledger: opened, 1 datasets" in run_cli(f"doctor --ledger {url}")[1]
+    assert "ledger: opened, 1 dataset\n" in run_cli(f"doctor --ledger {url}")[1]
     status, out, _ = run_cli(f"doctor --ledger sqlite:///{cache}/no/b.db --json")
     assert status == 1
     assert json.loads(out)["ledger"]["error"] in json.loads(out)["faults"]

@@ -40,7 +40,7 @@ def test_a_template_has_every_field_with_its_line_type_and_default(bayesdp, name
         assert re.search(rf"^# {field.name} =", own, re.MULTILINE)
         assert " ".join(f"{field.line} ({field.told})".replace("#", " ").split()) in plain
     # What is written as a default is one.
-    defaults = {each.name: each.default for each in dataclasses.fields(cls)}
+    defaults = {each.name: each.default for each in dataclasses.fields(cls)} | settings_of(cls)
     written = tomllib.loads("\n".join(OPTIONAL.findall(own)))
     for key, value in written.items():
         assert np.array_equal(value, defaults[key])

@@ -96,6 +96,7 @@ def test_lists_errata_and_a_schema(said):
         "columns": [{"column": "voted", "type": "integer", "cells": 2, "public": False}],
         "cells": 2,
         "fits": None,
+        "left_out": [],
     }
 
 

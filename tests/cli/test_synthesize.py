@@ -1,6 +1,7 @@
 """Releases of every synthesizer from the command line, and its options."""
 
 import inspect
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -335,6 +336,30 @@ def test_its_help_says_what_its_docstring_says(bayesdp, monkeypatch, name):
             assert field.line in out
 
 
+DEFAULTS = {
+    "synthesizers edge_flip": {"copies": "1", "delta": "0.0"},
+    "synthesizers dp_ergm": {"copies": "4", "prior": "flat on a corrected grid"},
+    "synthesizers noisy_statistics": {"copies": "1", "weights": "equal shares"},
+    "synthesizers table": {"pilot": "0.8, or 0.2 where the exponential mechanism chooses"},
+    "models ergm": {"prior": "mean = 0.0, sd = 5.0", "attributes": "none"},
+    "models table": {"classes": "four a column, from 12 to 60", "n": "none"},
+}
+
+
+@pytest.mark.parametrize("line", DEFAULTS)
+def test_a_default_is_shown_as_what_it_comes_to(bayesdp, line):
+    """A setting of a release is shown by its value, and what follows from the rest in words."""
+    listed = json.loads(bayesdp(f"{line} --json")[1])["fields"]
+    shown = {each["name"]: each["default"].removeprefix("default: ") for each in listed}
+    assert shown | DEFAULTS[line] == shown
+
+
+def test_a_graph_has_as_many_copies_as_its_help_says():
+    """Where a release isn't told how many."""
+    made = S.NoisyDegreesSynthesizer(epsilon=1.0)
+    assert made.release(GRAPH).copies == settings_of(type(made))["copies"] == 1
+
+
 def test_lists_have_a_line_each(bayesdp):
     for command, registry in (("synthesizers", SYNTHESIZERS), ("models", fields_of_models())):
         out = bayesdp(command)[1].splitlines()
@@ -373,7 +398,10 @@ BAD = {
     "people.csv --column income --synthesizer censored_beta --epsilon 2": "at 0 or 1, or outside",
     "people.csv --column income --synthesizer censored_beta": "synthesizer.epsilon is missing",
     "people.csv --column smokes --epsilon 1 --set epsilon=2": "epsilon is given twice",
-    "people.csv --column smokes --set 'epsilon ='": "each must be a line of TOML",
+    "people.csv --column smokes --set 'epsilon ='":
+        "set is 'epsilon ='; each must be a line of TOML",
+    "people.csv --column income --synthesizer quantile --epsilon 1 --bounds 5":
+        "bounds is '5'; it must be two numbers, as 1,2",
     "people.csv --column smokes --epsilon two": "epsilon is 'two'",
     "people.csv --column smokes --epsilon 1 --nodes 3": "nodes and directed are of a network",
     "people.csv --column smokes --epsilon 1 --counts age": "isn't of whole numbers from 0",

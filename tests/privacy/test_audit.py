@@ -153,6 +153,12 @@ def test_our_mechanisms_are_acquitted_and_their_law_is_tight(mechanism):
     assert found.epsilon_lower <= found.claim.epsilon
 
 
+def test_pairs_are_counted_in_words():
+    audited = bdp.audit(bdp.mechanisms.DiscreteLaplaceMechanism(1.0, 1), trials=1000)
+    assert audited.pairs == 1
+    assert "; 1 pair of neighbours, 1,000 draws each" in str(audited)
+
+
 def test_a_mechanism_that_claims_too_much_is_convicted_by_its_law_and_by_its_draws():
     class Boastful(bdp.mechanisms.BetaBinomialMechanism):
         def guarantee(self, **options):

@@ -2,6 +2,7 @@
 
 import importlib.util
 import io
+import json
 import re
 from pathlib import Path
 
@@ -171,6 +172,23 @@ def test_the_command_says_whether_records_fit(folder, run_cli, kind, old, new, s
     assert all(each in error for each in said), error
     for trace in ("Quetz", "99", "20.5", "doctor", "lots", "04/03", "nil"):
         assert trace not in error.replace("2024", "")
+
+
+def test_columns_that_a_release_leaves_out_are_named(folder, run_cli):
+    """A release by the schema reads its columns alone, so that others are no fault."""
+    header, *rows = ROWS.splitlines()
+    lines = [f"{header},phone", *(f"{row},7919" for row in rows)]
+    (folder / "survey.csv").write_text("\n".join(lines))
+    status, out, error = run_cli("schema check survey.toml survey.csv")
+    assert (status, error) == (0, "")
+    said = "all records of survey.csv fit\nleft out, as the schema doesn't have them: 'phone'\n"
+    assert said in out
+    assert json.loads(run_cli("schema check survey.toml survey.csv --json")[1])["left_out"] == [
+        "phone"
+    ]
+    line = "synthesize survey.csv --schema survey.toml --epsilon 1 --out release"
+    assert run_cli(line)[0] == 0
+    assert "7919" not in out
 
 
 def test_all_batches_are_looked_at(folder, run_cli):

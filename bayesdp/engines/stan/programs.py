@@ -278,7 +278,7 @@ def _build(
     compile_into: Callable[[Path], None],
     folder: Path,
 ) -> None:
-    _remove_stale_builds(folder.parent)
+    running_builds(folder.parent)
     with tempfile.TemporaryDirectory(prefix=_BUILDING, dir=folder.parent) as temporary:
         building = Path(temporary) / program.name
         building.mkdir()
@@ -305,8 +305,9 @@ def _move_into_place(building: Path, folder: Path) -> None:
             raise
 
 
-def _remove_stale_builds(cache: Path) -> None:
-    """Remove what builds that were killed left behind."""
+def running_builds(cache: Path) -> list[Path]:
+    """Remove what builds that were killed left behind, and return the folders of the others."""
+    running = []
     for path in cache.glob(f"{_BUILDING}*"):
         try:
             stale = time.time() - path.stat().st_mtime > _STALE_SECONDS
@@ -314,3 +315,6 @@ def _remove_stale_builds(cache: Path) -> None:
             continue
         if stale:
             shutil.rmtree(path, ignore_errors=True)
+        else:
+            running.append(path)
+    return running

@@ -207,7 +207,8 @@ def _check_ends(epsilon: Any) -> tuple[float, float]:
             "as (0.1, 10), both positive"
         ) from None
     if not low < high:
-        raise InvalidInput(f"epsilon is {quoted(epsilon)}; the first must be smaller, as (0.1, 10)")
+        given = f"({quoted(low)}, {quoted(high)})"
+        raise InvalidInput(f"epsilon is {given}; the first must be smaller, as (0.1, 10)")
     return low, high
 
 

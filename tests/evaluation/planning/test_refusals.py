@@ -34,7 +34,7 @@ def pair(rng):
         ({"target": "short"}, "target is 'short'"),
         ({"target": float("nan")}, "target is nan"),
         ({"epsilon": 2.0}, "epsilon is 2.0; it must be the smallest and the largest"),
-        ({"epsilon": (2, 1)}, "the first must be smaller"),
+        ({"epsilon": (2, 1)}, r"epsilon is \(2.0, 1.0\); the first must be smaller"),
         ({"epsilon": (-1, 1)}, "epsilon"),
         ({"epsilon": (1, float("inf"))}, "epsilon"),
         ({"level": 1}, "level is 1; it must lie strictly between 0 and 1"),
