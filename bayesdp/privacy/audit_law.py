@@ -19,7 +19,7 @@ _CHECKED = 1000  # draws, at least, or where outputs can't be counted
 
 
 class Departure(NamedTuple):
-    """What the law of a statistic doesn't explain in draws from it.
+    """Parts of draws from a statistic that its law doesn't explain.
 
     Attributes
     ----------

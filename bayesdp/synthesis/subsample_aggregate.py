@@ -167,11 +167,12 @@ class SubsampleAggregateSynthesizer(RecordSynthesizer):
     Notes
     -----
     The promise is proved in `bayesdp.synthesis.subsample_aggregate`: where a record is replaced,
-    added or removed, for an estimator that is a function of its block alone. The release states the
-    first, and so needs a ledger under replace-one; it says n = k, as its records are the blocks,
-    and the number of confidential ones isn't in it. An estimator is code,
-    and isn't in it either; its name is, in the variable's, as "block_median". No error has the text
-    of an estimator's error, as that may show records.
+    added or removed, for an estimator that is a function of its block alone, which is among the
+    release's assumptions, as it can't be checked. The release states the first, and so needs a
+    ledger under replace-one; it says n = k, as its records are the blocks, and the number of
+    confidential ones isn't in it. An estimator is code, and isn't in it either; its name is, in the
+    variable's, as "block_median". No error has the text of an estimator's error, as that may show
+    records.
 
     The posterior is of the estimator's expectation on a block of about n / k records. An
     estimator's bias there stays, and for a median or a ratio is of the order of k / n; the
@@ -335,7 +336,9 @@ class SubsampleAggregateSynthesizer(RecordSynthesizer):
         """The mechanism of a group's blocks, however many records they have."""
         share, edges = shared(epsilon, self.copies), self.axis.edges or ()
         probabilities, relation = tuple(self.probabilities), Neighbours.REPLACE_ONE
-        return QuantileMechanism(share, edges, probabilities, relation, self.blocks, self.choice)
+        return QuantileMechanism(
+            share, edges, probabilities, relation, self.blocks, self.choice, of_blocks=True
+        )
 
 
 def _plain_kind(kind: Any) -> type[Any]:

@@ -1,5 +1,6 @@
 """Subsample and aggregate: blocks, estimates that fail, the promise, and what is refused."""
 
+import dataclasses
 import itertools
 import math
 
@@ -193,7 +194,17 @@ def test_groups_copies_and_the_promise(tmp_path):
     assert release.guarantee.epsilon == made.guarantee({"a": 30, "b": 60}).epsilon <= 2.0
     release.save(tmp_path / "r")
     assert bdp.Release.load(tmp_path / "r") == release
-    assert "estimator" not in (tmp_path / "r" / "manifest.json").read_text()
+    assert "median" not in str(release.parts[0].mechanism)
+
+
+def test_what_the_proof_asks_of_the_estimator_is_in_the_promise():
+    made = Synthesizer("median", (0, 1), 2.0, blocks=10)
+    promise = made.release(np.linspace(0, 1, 90)).guarantee
+    assert any("function of its block's records alone" in note for note in promise.assumptions)
+    assert not any("number of records is public" in note for note in promise.assumptions)
+    plain = dataclasses.replace(made.mechanism(None, 2.0), of_blocks=False).guarantee()
+    assert not any("block" in note for note in plain.assumptions)
+    assert any("number of records is public" in note for note in plain.assumptions)
 
 
 def test_batches_are_put_together(tmp_path):

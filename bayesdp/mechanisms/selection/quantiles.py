@@ -46,11 +46,13 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import (
     check_at_least_one,
+    check_flag,
     check_one_of,
     check_one_statistic,
     check_quantile_levels,
 )
 from bayesdp.core.axis import check_edges
+from bayesdp.core.fields import later
 from bayesdp.core.order_views import OrderStatisticsView
 from bayesdp.core.outputs import WholeNumbers, structured
 from bayesdp.core.outputs.several import Several
@@ -62,7 +64,7 @@ from bayesdp.mechanisms.selection.permute_and_flip import PermuteAndFlipMechanis
 from bayesdp.mechanisms.selection.utilities import chosen_law
 from bayesdp.privacy.composition import shared
 from bayesdp.privacy.guarantee import check_epsilon
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours, check_neighbours
 
 Integers = NDArray[np.int64]
 LogLaw = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -73,6 +75,11 @@ CHOICES: dict[str, type[Selection]] = {
 }
 _DECIMALS = 1000  # largest denominator of a probability
 _MOST = 10**12  # records, so that utilities are 64-bit integers
+_OF_BLOCKS = (
+    "Here a record is the estimate from a block of other records, which are what is protected; the "
+    "number of blocks is public.",
+    "The estimator is a function of its block's records alone, and keeps and writes nothing.",
+)
 _FAR = 40  # multiple of b records behind which a cell is hardly ever chosen
 
 
@@ -184,6 +191,9 @@ class QuantileMechanism(QuantileCells):
         Number of records, at least 1, where it is public: under "replace_one" alone.
     choice : {"exponential", "permute_and_flip"}
         How a cell is chosen.
+    of_blocks : bool
+        Whether the n records are one estimate for each of n blocks of other records, which the
+        promise is about (`bayesdp.synthesis.subsample_aggregate`).
 
     Raises
     ------
@@ -209,6 +219,7 @@ class QuantileMechanism(QuantileCells):
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     n: int | None = None
     choice: str = "exponential"
+    of_blocks: bool = later(False)
 
     name: ClassVar[str] = "quantiles"
     pure: ClassVar[bool] = True
@@ -222,9 +233,14 @@ class QuantileMechanism(QuantileCells):
             "probabilities": check_probabilities("probabilities", self.probabilities),
             "neighbours": check_neighbours(self.neighbours),
             "n": None if self.n is None else check_at_least_one("n", self.n),
+            "of_blocks": check_flag("of_blocks", self.of_blocks),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+        if self.of_blocks and self.n is None:
+            raise InvalidInput(
+                "n is None, but of_blocks is True; give the number of blocks, which is public"
+            )
         if self.k < 2:
             raise InvalidInput("edges has two numbers, so that all records are in one cell")
         self._ways()  # whose own checks raise
@@ -252,6 +268,13 @@ class QuantileMechanism(QuantileCells):
     def pure_epsilon(self) -> float:
         """Pure epsilon of one output under `neighbours`."""
         return self.epsilon
+
+    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
+        """Assumptions of the promise; of blocks, with what it asks of the estimator."""
+        own = super(QuantileMechanism, self).assumptions(relation)
+        if not self.of_blocks:
+            return own
+        return (*(each for each in own if each != PUBLIC_N), *_OF_BLOCKS)
 
     def draw(self, statistic: Integers, copies: int) -> Integers:
         """Choose cells exactly; returns positions in 0..k-1, shape (copies, ..., m)."""

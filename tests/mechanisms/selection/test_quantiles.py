@@ -146,6 +146,8 @@ def test_cells_are_shown_by_their_edges():
         ({"neighbours": "edge"}, "neighbours is 'edge'"),
         ({"n": 5}, "n is 5, public"),
         ({"choice": "best"}, "choice is 'best'"),
+        ({"of_blocks": "no"}, "of_blocks is 'no'"),
+        ({"of_blocks": True}, "n is None, but of_blocks is True; give the number of blocks"),
     ],
 )
 def test_bad_parameters_are_named(fields, message):
