@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bayesdp.checks import check_flag
 from bayesdp.errors import InvalidInput, ReleaseExists, quoted
 
 _SHOWN = 32
@@ -31,9 +32,10 @@ def check_target(target: Path, marker: str, *, force: bool) -> None:
     ReleaseExists
         If the folder exists and may not be replaced.
     InvalidInput
-        If the folder it would be in doesn't exist or can't be written, or there can be none of its
-        name.
+        If the folder it would be in doesn't exist or can't be written, there can be none of its
+        name, or `force` is neither True nor False.
     """
+    check_flag("force", force)
     _check_parent(target)
     if target.name in ("", "..") or target.is_mount():
         raise InvalidInput(
@@ -59,8 +61,10 @@ def check_file(target: Path, *, force: bool) -> None:
     ReleaseExists
         If the file exists and may not be replaced, or is a folder.
     InvalidInput
-        If the folder it would be in doesn't exist or can't be written.
+        If the folder it would be in doesn't exist or can't be written, or `force` is neither True
+        nor False.
     """
+    check_flag("force", force)
     _check_parent(target)
     if target.is_dir():
         raise ReleaseExists(f"{quoted(target)} is a folder; name the file to write")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import as_plain, check_flag, check_path, keep
+from bayesdp.checks import as_plain, check_path, keep
 from bayesdp.core.axis import Axis
 from bayesdp.declared_files import Fault, read_toml, said_of_file
 from bayesdp.errors import InvalidInput, quoted
@@ -164,7 +164,6 @@ class Schema:
         ReleaseExists
             If the file exists and `force` isn't given.
         """
-        check_flag("force", force)
         file = check_path("path", path)
         check_file(file, force=force)
         with whole_file(file) as work:

@@ -291,8 +291,8 @@ def _separator(files: Sequence[str]) -> str:
     for sign, file in others:
         if sign != first[0]:
             raise InvalidInput(
-                f"source has {quoted(first[1])} with {first[0]!r} between fields and "
-                f"{quoted(file)} with {sign!r}; write all files with the same sign"
+                f"source has {quoted(first[1])} with {quoted(first[0])} between fields and "
+                f"{quoted(file)} with {quoted(sign)}; write all files with the same sign"
             )
     return first[0]
 

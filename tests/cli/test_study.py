@@ -233,6 +233,7 @@ def test_tables_that_are_not_there(place, run_cli, old, new, message):
     ("line", "message"),
     [
         ("study nothing.toml", "study is 'nothing.toml', but there is no such file"),
+        ("study .", "study is '.', which is a folder; give a TOML file"),
         ("study good.toml --client nearby", "client is 'nearby'"),
         ("study good.toml --client none --workers 2", "goes with client='local' alone"),
         ("study good.toml --client none --replicates 0", "replicates is 0"),

@@ -15,7 +15,7 @@ import bayesdp as bdp
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.release import MANIFEST, OUTPUTS
 from bayesdp.release.manifest_text import sealed
-from bayesdp.storage import check_target, whole_file, whole_folder
+from bayesdp.storage import check_file, check_target, whole_file, whole_folder
 
 
 @pytest.fixture
@@ -361,6 +361,17 @@ def test_an_existing_folder_is_never_overwritten_silently(folder: Path, charest_
     charest_release.save(folder, force=True)
     assert bdp.Release.load(folder) == charest_release
     assert [p.name for p in folder.parent.iterdir()] == [folder.name]
+
+
+def test_force_is_a_truth_value(tmp_path: Path, charest_release: bdp.Release):
+    """A text such as 'no' would be true, and replace what is there."""
+    folder = charest_release.save(tmp_path / "release")
+    before = (folder / MANIFEST).read_bytes()
+    with pytest.raises(bdp.errors.InvalidInput, match="force is 'no'; it must be True or False"):
+        charest_release.save(folder, force="no")  # type: ignore[arg-type]
+    with pytest.raises(bdp.errors.InvalidInput, match="force is 1"):
+        check_file(folder / MANIFEST, force=1)  # type: ignore[arg-type]
+    assert (folder / MANIFEST).read_bytes() == before
 
 
 def test_force_replaces_releases_only(tmp_path: Path, charest_release: bdp.Release):

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from bayesdp._version import __version__
+from bayesdp.checks import check_flag
 from bayesdp.errors import InvalidInput, MissingDependency, ReleaseExists, StudyStopped, quoted
 from bayesdp.evaluation.studies.store import NOTE
 from bayesdp.optional import needed
@@ -55,6 +56,7 @@ def check(url: str, options: Options | None = None, *, force: bool) -> tuple[Any
     InvalidInput, MissingDependency, ReleaseExists, StudyStopped
         As for `write`.
     """
+    check_flag("force", force)
     files, path = _at(url, options)
     with _reached(url, "written to", StudyStopped):
         there = files.exists(path)

@@ -93,7 +93,8 @@ def load_study(path: Path, *, replicates: int | None = None) -> tuple[StudyFile,
         isn't there.
     """
     if not path.is_file():
-        raise InvalidInput(f"study is {quoted(path)}, but there is no such file; give a TOML file")
+        there = "which is a folder" if path.is_dir() else "but there is no such file"
+        raise InvalidInput(f"study is {quoted(path)}, {there}; give a TOML file")
     declared = read_declared(path, StudyFile)
     data, public = _data(declared.data, path)
     study = Study(
