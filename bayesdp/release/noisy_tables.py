@@ -19,7 +19,7 @@ from bayesdp.mechanisms.counts.cells import Axis, shape_of
 from bayesdp.mechanisms.counts.marginals import sums_over
 from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginalsMechanism
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
-from bayesdp.table_files import frame_in, is_table
+from bayesdp.table_files import batches_of, frame_in, is_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,20 +77,26 @@ def frames_in(folder: str | Path) -> dict[str, pd.DataFrame]:
     """
     folder = check_path("frames", folder)
     files = sorted(folder.iterdir()) if folder.is_dir() else []
-    read = {str(file): frame_in(str(file), None, ()) for file in files if is_table(str(file))}
-    codes = {name for file, frame in read.items() for name in _codes(file, frame)}
-    again = {file: codes.intersection(frame.columns) for file, frame in read.items()}
+    read = {file: frame_in(str(file), None, ()) for file in files if is_table(str(file))}
+    texts = [_numerals(file, frame) for file, frame in read.items()]
+    codes = {
+        name
+        for text in texts
+        for name in text
+        if text[name].drop_duplicates().astype(str).str.match(r"\s*[+-]?0\d").any()
+    }
     return {
-        Path(file).name: frame_in(file, None, again[file]) if again[file] else frame
-        for file, frame in read.items()
+        file.name: frame.assign(**{str(c): text[c] for c in codes.intersection(text)})
+        for (file, frame), text in zip(read.items(), texts, strict=True)
     }
 
 
-def _codes(file: str, frame: pd.DataFrame) -> list[str]:
-    """Columns that were read as numbers, though a numeral in them begins with 0."""
+def _numerals(file: Path, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns that were read as numbers, but for counts, as a file of text has them."""
     numbers = [c for c in frame.columns if c != COUNT and frame[c].dtype.kind in "iuf"]
-    written = frame_in(file, None, numbers) if numbers else frame
-    return [c for c in numbers if written[c].astype(str).str.match(r"\s*[+-]?0\d").any()]
+    if not numbers or batches_of(file) != "csv":
+        return frame[[]]
+    return frame_in(str(file), numbers, numbers)
 
 
 def as_pandas(given: Any) -> Any:
