@@ -230,26 +230,32 @@ def _fitted(y: Any, design: pd.DataFrame, family: str, labels: Any) -> Fit:
     elif family == "ordinal":
         names = [name for name in names if name != "Intercept"]  # thresholds take its place
         if labels is None:  # the outcome is a function of columns
-            labels, y[:] = np.unique(y, return_inverse=True)
-        codes = pd.Categorical.from_codes(y.astype(int), labels, ordered=True)
-        y = pd.Series(codes.remove_unused_categories(), index=y.index)
-        fit = OrderedModel(y, chosen.drop(columns="Intercept", errors="ignore"), distr="logit").fit(
-            disp=False
-        )
+            labels, y = np.unique(y, return_inverse=True)
+        used = pd.Categorical.from_codes(np.asarray(y, dtype=int), labels, ordered=True)
+        fit = OrderedModel(
+            pd.Series(used.remove_unused_categories()),
+            chosen.drop(columns="Intercept", errors="ignore"),
+            distr="logit",
+        ).fit(disp=False)
+        thresholds, vague = _thresholds(used)
         found, converged = fit.params, bool(fit.mle_retvals["converged"])
-        thresholds = [f"{a}/{b}" for a, b in pairwise(labels)]
-        # Each but the first is how far it is from the one before, which three labels determine.
-        there = np.isin(np.arange(len(labels)), codes.codes)
-        vague = [not there[max(k - 1, 0) : k + 2].all() for k in range(len(thresholds))]
-        found = found.drop(
-            [t for t, v in zip(thresholds, vague, strict=True) if v], errors="ignore"
-        )
+        found = found.drop(vague, errors="ignore")
         names += thresholds
     else:
         fit = getattr(sm, family.capitalize())(y, chosen).fit(disp=False, maxiter=100)
         found, converged = fit.params, bool(fit.mle_retvals["converged"])
     open_ = [name for name, one in zip(design.columns, known, strict=True) if not one]
     return Fit(found.drop(open_, errors="ignore").reindex(names), converged, fit)
+
+
+def _thresholds(outcome: pd.Categorical) -> tuple[list[str], list[str]]:
+    """Names of the thresholds between an outcome's labels, and of those that records leave open.
+
+    Each but the first is how far it is from the one before, which three labels determine.
+    """
+    names = [f"{a}/{b}" for a, b in pairwise(outcome.categories)]
+    there = np.isin(np.arange(len(names) + 1), outcome.codes)
+    return names, [t for k, t in enumerate(names) if not there[max(k - 1, 0) : k + 2].all()]
 
 
 def determined(design: Any) -> tuple[Any, Any]:
