@@ -124,7 +124,7 @@ def _prefix(target: Path) -> str:
 
 
 def _check_parent(target: Path) -> None:
-    """Refuse a folder that can't be written, by writing and removing an empty file there."""
+    """Refuse a target that can't be written: its folder, by an empty file there, or its name."""
     if not target.parent.is_dir():
         raise InvalidInput(f"folder {quoted(target.parent)} doesn't exist; create it first")
     try:

@@ -167,8 +167,8 @@ def checked_attributes(
     """Return one value for each node, in their order; a mapping is read by label."""
     checked: dict[str, NDArray[Any]] = {}
     n = len(nodes)
-    for name, given in ((str(name), given) for name, given in attributes.items()):
-        if name in checked:
+    for key, given in attributes.items():
+        if (name := str(key)) in checked:
             raise InvalidInput(
                 f"two attributes have the name {quoted(name)}, as names are read as texts; rename "
                 "one"
