@@ -135,6 +135,9 @@ def _run(read: dict[str, Release], typed: dict[str, Any], **given: Any) -> None:
     sampling = {name: value for name, value in sampling.items() if value is not None}
     declared = _declared(typed, given)
     if _is_analysis(target):
+        from bayesdp.evaluation.analysis import find_analysis
+
+        find_analysis(target)  # so that a folder that isn't there is said to be
         if declared or given["family"]:
             raise InvalidInput(
                 f"{quoted(target)} is an analysis, which declares its model: family, prior, n, set "

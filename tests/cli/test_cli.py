@@ -246,6 +246,8 @@ def test_what_is_typed_comes_before_what_an_analysis_has(bayesdp):
         assert status == 2
         assert "'zero.toml' is an analysis, which declares its model" in err
     assert "is an analysis, which declares" in bayesdp(f"{line} --family ergm --formula edges")[2]
+    missing = bayesdp("fit nowhere --family binomial --n 5 --out n.nc")[2]
+    assert "'nowhere' is neither a release folder nor an analysis" in missing
     assert "has no option 'drawn'" in bayesdp(f"{line} --setting 'drawn = 7'")[2]
     assert "setting is" in bayesdp(f"{line} --setting drawn")[2]
 
