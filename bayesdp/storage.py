@@ -12,6 +12,8 @@ from bayesdp.errors import InvalidInput, ReleaseExists, quoted
 
 _SHOWN = 32
 """Characters of a name that are in a temporary one."""
+_ROOM = 1 << 20
+"""Bytes that a disk must have room for, more than nearly all results take, before one is paid."""
 
 
 def check_target(target: Path, marker: str, *, force: bool) -> None:
@@ -124,11 +126,12 @@ def _prefix(target: Path) -> str:
 
 
 def _check_parent(target: Path) -> None:
-    """Refuse a target that can't be written: its folder, by an empty file there, or its name."""
+    """Refuse a target that can't be written: its folder, by a file without a name, or its name."""
     if not target.parent.is_dir():
         raise InvalidInput(f"folder {quoted(target.parent)} doesn't exist; create it first")
     try:
-        tempfile.TemporaryFile(dir=target.parent).close()
+        with tempfile.TemporaryFile(dir=target.parent) as probe:
+            probe.write(bytes(_ROOM))
     except OSError as error:
         raise InvalidInput(
             f"nothing can be written in folder {quoted(target.parent)} ({error.strerror}); "
