@@ -102,8 +102,13 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             If it isn't a fit of `TableModel`.
         """
         groups = {name: idata[name] for name in idata.groups()} if hasattr(idata, "groups") else {}
-        if getattr(idata, "attrs", {}).get("family") != "table":
-            raise InvalidInput("idata isn't a TableModel's fit; give what its fit returned")
+        family = getattr(idata, "attrs", {}).get("family")
+        if family != "table":
+            given = f"of the family {quoted(family)}" if family else quoted(idata)
+            raise InvalidInput(
+                f"the posterior is {given}; it must be a fit of a whole table, of the family "
+                "'table' (bdp.TableModel, bayesdp fit --family table)"
+            )
         if records is not None:
             names = list(schema_of(idata.attrs["schema"]).columns)
             dims = ("chain", "table", "record", "column")
