@@ -263,6 +263,18 @@ def is_missing(values: Any) -> Any:
     return False
 
 
+def listed_labels(what: str, column: Any) -> list[Any]:
+    """List a column's labels, or raise InvalidInput, which shows none, if one is a list or such."""
+    labels: list[Any] = column.tolist()
+    try:
+        set(labels)
+    except TypeError:
+        raise InvalidInput(
+            f"{what} holds lists or the like; labels are texts, numbers or booleans"
+        ) from None
+    return labels
+
+
 def check_present(name: str, column: Any) -> None:
     """Raise InvalidInput, which shows no value, if a column has missing or masked ones."""
     import numpy as np

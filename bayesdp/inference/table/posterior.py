@@ -23,7 +23,7 @@ from bayesdp.inference.table.doubts import (
     doubts_of_coefficients,
     doubts_of_unmeasured,
 )
-from bayesdp.inference.table.estimates import Estimates, check_target
+from bayesdp.inference.table.estimates import Estimates, check_fitted, check_target
 from bayesdp.inference.table.imputation import imputed
 from bayesdp.inference.table.margins import (
     Margin,
@@ -102,13 +102,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             If it isn't a fit of `TableModel`.
         """
         groups = {name: idata[name] for name in idata.groups()} if hasattr(idata, "groups") else {}
-        family = getattr(idata, "attrs", {}).get("family")
-        if family != "table":
-            given = f"of the family {quoted(family)}" if family else quoted(idata)
-            raise InvalidInput(
-                f"the posterior is {given}; it must be a fit of a whole table, of the family "
-                "'table' (bdp.TableModel, bayesdp fit --family table)"
-            )
+        check_fitted(idata)
         if records is not None:
             names = list(schema_of(idata.attrs["schema"]).columns)
             dims = ("chain", "table", "record", "column")
