@@ -228,9 +228,13 @@ def check_below(name: str, value: Any, most: float) -> float:
 
 
 def check_even(data: Any) -> None:
-    """Raise InvalidInput if records are a list of uneven rows, or a table of Arrow's."""
+    """Raise InvalidInput if records are a list of uneven rows, a table of Arrow's or a path."""
     import numpy as np
 
+    if isinstance(data, str | os.PathLike):
+        raise InvalidInput(
+            f"data is {kind_of(data)}, and no records; those of a file are bdp.scan(file, columns)"
+        )
     if not all(isinstance(name, Hashable) for name in getattr(data, "columns", ())):
         raise InvalidInput(
             f"data is {kind_of(data)} whose columns have no names; give a DataFrame, as "
