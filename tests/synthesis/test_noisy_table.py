@@ -111,7 +111,7 @@ def test_what_is_refused_is_not_paid_for(tmp_path):
         (impossible, "records that the schema's zeros exclude"),
         (frame.assign(age=200), "outside its bounds"),
         (frame.drop(columns="born"), "lacks columns 'born'"),
-        (frame.assign(weight=1.0), "has others, 'weight'"),
+        (frame.assign(weight=1.0), "has others than the schema's, 'weight'"),
     ):
         with pytest.raises(InvalidInput, match=message) as caught:
             made.release(wrong, ledger=account)
