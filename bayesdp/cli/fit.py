@@ -176,7 +176,7 @@ def _declared(typed: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """The model's fields: those that are typed, by options of their own, by --set, --prior, --n."""
     declared = once(typed, options.parameters(given["parameters"] or []))
     if given["prior"] is not None:
-        declared = once(declared, {"prior": options.numbers("prior", given["prior"])})
+        declared = once(declared, {"prior": options.prior(given["prior"])})
     if given["n"] is not None:
         declared = once(declared, {"n": options.sizes(given["n"])})
     return declared

@@ -42,6 +42,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesdp.errors import InvalidInput
 from bayesdp.networks.network import Network, as_network
+from bayesdp.networks.network_checks import check_unmasked
 
 Integers = NDArray[np.int64]
 Slice = tuple[int, int]
@@ -66,6 +67,7 @@ def degrees(graph: Any) -> Integers:
 
 def check_degrees(degrees: ArrayLike) -> Integers:
     """Return the degrees of an undirected graph's nodes, or noisy ones, as integers, or raise."""
+    check_unmasked("degrees", degrees)
     d = np.asarray(degrees)
     if d.ndim == 2:
         raise InvalidInput(

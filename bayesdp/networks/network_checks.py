@@ -65,6 +65,12 @@ def check_labels(name: str, labels: Sequence[Any]) -> None:
         )
 
 
+def check_unmasked(what: str, given: Any) -> None:
+    """Raise InvalidInput for a masked array, whose mask would be lost, if it hides anything."""
+    if np.ma.is_masked(given):
+        raise InvalidInput(f"{what} has masked values; fill them in, or leave them out")
+
+
 def check_index(what: str, index: Any, nodes: Sequence[Hashable]) -> None:
     """Raise InvalidInput where a pandas index has labels of the nodes, but not in their order.
 
@@ -84,6 +90,7 @@ def check_index(what: str, index: Any, nodes: Sequence[Hashable]) -> None:
 
 def checked_edges(edges: Any, nodes: Sequence[Hashable], directed: bool) -> NDArray[np.int32]:
     """Return sorted pairs, the lower number first if undirected, or raise InvalidInput."""
+    check_unmasked("edges", edges)
     try:
         given = np.asarray(edges if np.size(edges) else np.empty((0, 2), dtype=np.int64))
     except ValueError:
@@ -174,6 +181,7 @@ def checked_attributes(
                 "one"
             )
         check_index(f"attribute {quoted(name)}", getattr(given, "index", None), nodes)
+        check_unmasked(f"attribute {quoted(name)}", given)
         values = np.asarray(_by_label(name, given, nodes) if isinstance(given, Mapping) else given)
         if values.shape != (n,):
             raise InvalidInput(
@@ -203,6 +211,7 @@ def checked_matrix(
     n, what = len(nodes), f"dyad attribute {quoted(name)}"
     for side in ("index", "columns"):
         check_index(what, getattr(given, side, None), nodes)
+    check_unmasked(what, given)
     try:
         dense = given.toarray() if hasattr(given, "toarray") else given  # scipy.sparse
         matrix = np.array(dense, dtype=np.float64)

@@ -228,6 +228,9 @@ def test_posteriors_are_not_overwritten_and_match_their_release(bayesdp):
     ):  # fmt: skip
         status, _, err = bayesdp(f"fit r --out q.nc {bad}")
         assert (status, err[:7]) == (2, "error: "), bad
+    line = "fit r --out q.nc --family log_linear --formula voted"
+    assert "doesn't" in bayesdp(f"{line} --prior 0.7")[2]
+    assert "prior" in bayesdp(f"{line} --prior 0.7,0.7")[2]
 
 
 @pytest.mark.slow

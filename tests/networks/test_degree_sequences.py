@@ -122,6 +122,7 @@ def test_a_hundred_thousand_noisy_degrees_are_projected():
         ([-(2**63), 1], "2\\*\\*53"),
         ([2**70, 1], "integers"),
         ([[1, 0], [0, 1]], "directed"),
+        (np.ma.array([1, 1], mask=[0, 1]), "masked"),
     ],
 )
 def test_what_are_no_degrees_is_refused(wrong, said):

@@ -48,6 +48,7 @@ def test_real_networks_keep_their_attributes():
     assert florentine().density == 20 / 120
 
 
+HIDDEN = np.ma.array([[0, 1], [1, 0]], mask=[[1, 0], [0, 0]])
 REFUSED = [
     (lambda: Network(3, [[0, 0]]), "to itself"),
     (lambda: Network(3, [[0, 1], [1, 0]]), "twice"),
@@ -85,6 +86,10 @@ REFUSED = [
     (lambda: Network.from_adjacency([["0", "1"], ["1", "0"]]), "square one of numbers"),
     (lambda: Network.from_adjacency(np.zeros((3, 3)), nodes=["a", "b"]), "of 3 nodes.* 2 labels"),
     (lambda: Network.from_adjacency(np.zeros((2, 2)), nodes="abc"), "of 2 nodes.* 3 labels"),
+    (lambda: Network.from_adjacency(HIDDEN), "matrix has masked values"),
+    (lambda: Network(2, HIDDEN[:1]), "edges has masked values"),
+    (lambda: Network(2, attributes={"x": HIDDEN[0]}), "'x' has masked values"),
+    (lambda: Network(2, dyad_attributes={"d": HIDDEN}), "'d' has masked values"),
     (lambda: Network.from_pandas(pd.DataFrame({"a": [1], "b": [2]})), "no column 'source'"),
 ]
 
