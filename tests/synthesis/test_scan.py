@@ -320,7 +320,8 @@ def test_columns_keep_their_names_whatever_their_order_in_the_file(synthesizer, 
 
 @pytest.mark.parametrize("path", ["people.csv", PurePath("people.csv")])
 def test_a_path_in_place_of_records_is_told_how_a_file_is_read(path):
-    table = bdp.TableSynthesizer({"age": {"type": "integer", "bounds": (0, 9)}}, epsilon=1.0)
+    schema = bdp.Schema({"age": {"type": "integer", "bounds": (0, 9)}})
+    table = bdp.TableSynthesizer(schema, epsilon=1.0)
     for made in (table, bdp.BetaBinomialSynthesizer(1.0)):
         with pytest.raises(bdp.errors.InvalidInput, match=r"bdp\.scan\(file, columns\)"):
             made.release(path)
