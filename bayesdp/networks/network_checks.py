@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least, is_missing
+from bayesdp.checks import check_at_least, check_numbers, is_missing
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.headers import shown_names
 
@@ -19,20 +19,7 @@ if TYPE_CHECKING:
 
 def checked_nodes(nodes: Any) -> Sequence[Hashable]:
     """Return labels of at least two nodes, each once, or raise InvalidInput."""
-    if isinstance(nodes, Integral) and not isinstance(nodes, bool):
-        nodes = range(check_at_least("nodes", nodes, 2))
-    elif isinstance(nodes, dict) or hasattr(nodes, "columns") or hasattr(nodes, "is_directed"):
-        raise InvalidInput(
-            f"nodes is of type {type(nodes).__name__}, whose ties Network doesn't read; make the "
-            "network with Network.from_networkx, from_adjacency, from_edges or from_pandas"
-        )
-    elif isinstance(nodes, str | bool) or not isinstance(nodes, Iterable):
-        raise InvalidInput(
-            f"nodes is {quoted(nodes)}; it must be a whole number or a list of labels"
-        )
-    labels = nodes if isinstance(nodes, range) else tuple(map(_python, nodes))
-    if not isinstance(labels, range):
-        check_labels("nodes", labels)
+    labels = listed_nodes(nodes)
     if len(labels) < 2:
         raise InvalidInput(f"there are {len(labels)} nodes; a network needs at least 2")
     if not isinstance(labels, range) and len(set(labels)) < len(labels):
@@ -41,6 +28,30 @@ def checked_nodes(nodes: Any) -> Sequence[Hashable]:
             f"nodes has one label twice, at {labels.index(labels[again])} and at {again}; each "
             "node needs its own"
         )
+    return labels
+
+
+def listed_nodes(nodes: Any) -> Sequence[Hashable]:
+    """Return labels, or range(n) for n nodes without any, or raise InvalidInput."""
+    if isinstance(nodes, Integral) and not isinstance(nodes, bool):
+        return range(check_at_least("nodes", nodes, 2))
+    if isinstance(nodes, dict) or hasattr(nodes, "columns") or hasattr(nodes, "is_directed"):
+        raise InvalidInput(
+            f"nodes is of type {type(nodes).__name__}, whose ties Network doesn't read; make the "
+            "network with Network.from_networkx, from_adjacency, from_edges or from_pandas"
+        )
+    if (
+        isinstance(nodes, str | bool)
+        or not isinstance(nodes, Iterable)
+        or getattr(nodes, "ndim", 1) == 0  # numpy calls it iterable
+    ):
+        raise InvalidInput(
+            f"nodes is {quoted(nodes)}; it must be a whole number or a list of labels"
+        )
+    if isinstance(nodes, range) and nodes == range(len(nodes)):  # another one is labels
+        return nodes
+    labels = tuple(map(_python, nodes))
+    check_labels("nodes", labels)
     return labels
 
 
@@ -84,6 +95,7 @@ def check_index(what: str, index: Any, nodes: Sequence[Hashable]) -> None:
 
 def checked_edges(edges: Any, nodes: Sequence[Hashable], directed: bool) -> NDArray[np.int32]:
     """Return sorted pairs, the lower number first if undirected, or raise InvalidInput."""
+    _check_unmasked("edges", edges)
     try:
         given = np.asarray(edges if np.size(edges) else np.empty((0, 2), dtype=np.int64))
     except ValueError:
@@ -136,6 +148,9 @@ def numbered_ties(matrix: Any, directed: bool) -> tuple[NDArray[np.int64], int]:
     """Return pairs of node numbers from a square 0/1 matrix, and the number of nodes."""
     from scipy import sparse
 
+    _check_unmasked("matrix", matrix)
+    if getattr(getattr(matrix, "dtype", None), "kind", "") == "O":  # as pandas' Int64 becomes
+        matrix = check_numbers("matrix", matrix)
     try:
         entries = sparse.coo_array(matrix)
     except (TypeError, ValueError):
@@ -167,14 +182,22 @@ def checked_attributes(
     """Return one value for each node, in their order; a mapping is read by label."""
     checked: dict[str, NDArray[Any]] = {}
     n = len(nodes)
-    for key, given in attributes.items():
+    for key, given in named_items("attributes", attributes):
         if (name := str(key)) in checked:
             raise InvalidInput(
                 f"two attributes have the name {quoted(name)}, as names are read as texts; rename "
                 "one"
             )
         check_index(f"attribute {quoted(name)}", getattr(given, "index", None), nodes)
-        values = np.asarray(_by_label(name, given, nodes) if isinstance(given, Mapping) else given)
+        try:
+            values = _column(_by_label(name, given, nodes) if isinstance(given, Mapping) else given)
+        except ValueError as error:
+            if isinstance(error, InvalidInput):
+                raise
+            raise InvalidInput(
+                f"attribute {quoted(name)} has entries of different lengths; it must be one value "
+                "for each node"
+            ) from None
         if values.shape != (n,):
             raise InvalidInput(
                 f"attribute {quoted(name)} has shape {values.shape}; it must be "
@@ -182,6 +205,34 @@ def checked_attributes(
             )
         checked[name] = values
     return checked
+
+
+def named_items(what: str, given: Any) -> Iterable[tuple[Any, Any]]:
+    """Return the names and values of a mapping or a pandas DataFrame, or raise InvalidInput."""
+    if not hasattr(given, "items"):
+        raise InvalidInput(
+            f"{what} is {quoted(given)}; it must be a mapping from names to values, as "
+            '{"age": [31, 40, 28]}'
+        )
+    items: Iterable[tuple[Any, Any]] = given.items()
+    return items
+
+
+def _column(given: Any) -> NDArray[Any]:
+    """Return values as an array: a masked one is None, and none becomes text that isn't one."""
+    if np.ma.is_masked(given):
+        shown = np.ma.getdata(given).astype(object)
+        shown[np.ma.getmaskarray(given)] = None
+        return np.asarray(shown)
+    values = np.asarray(given)
+    texts = values.dtype.kind == "U" and isinstance(given, Sequence)
+    mixed = texts and not all(isinstance(value, str) for value in given)
+    return np.asarray(given, dtype=object) if mixed else values
+
+
+def _check_unmasked(what: str, given: Any) -> None:
+    if np.ma.is_masked(given):
+        raise InvalidInput(f"{what} has masked entries, which would be read as what they hide")
 
 
 def _by_label(name: str, given: Mapping[Any, Any], nodes: Sequence[Hashable]) -> list[Any]:
@@ -203,6 +254,7 @@ def checked_matrix(
     n, what = len(nodes), f"dyad attribute {quoted(name)}"
     for side in ("index", "columns"):
         check_index(what, getattr(given, side, None), nodes)
+    _check_unmasked(what, given)
     try:
         dense = given.toarray() if hasattr(given, "toarray") else given  # scipy.sparse
         matrix = np.array(dense, dtype=np.float64)
