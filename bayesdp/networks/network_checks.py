@@ -95,7 +95,7 @@ def check_index(what: str, index: Any, nodes: Sequence[Hashable]) -> None:
 
 def checked_edges(edges: Any, nodes: Sequence[Hashable], directed: bool) -> NDArray[np.int32]:
     """Return sorted pairs, the lower number first if undirected, or raise InvalidInput."""
-    _check_unmasked("edges", edges)
+    check_unmasked("edges", edges)
     try:
         given = np.asarray(edges if np.size(edges) else np.empty((0, 2), dtype=np.int64))
     except ValueError:
@@ -148,7 +148,7 @@ def numbered_ties(matrix: Any, directed: bool) -> tuple[NDArray[np.int64], int]:
     """Return pairs of node numbers from a square 0/1 matrix, and the number of nodes."""
     from scipy import sparse
 
-    _check_unmasked("matrix", matrix)
+    check_unmasked("matrix", matrix)
     if getattr(getattr(matrix, "dtype", None), "kind", "") == "O":  # as pandas' Int64 becomes
         matrix = check_numbers("matrix", matrix)
     try:
@@ -230,7 +230,8 @@ def _column(given: Any) -> NDArray[Any]:
     return np.asarray(given, dtype=object) if mixed else values
 
 
-def _check_unmasked(what: str, given: Any) -> None:
+def check_unmasked(what: str, given: Any) -> None:
+    """Raise InvalidInput if entries are masked, which NumPy's functions mostly pass over."""
     if np.ma.is_masked(given):
         raise InvalidInput(f"{what} has masked entries, which would be read as what they hide")
 
@@ -254,7 +255,7 @@ def checked_matrix(
     n, what = len(nodes), f"dyad attribute {quoted(name)}"
     for side in ("index", "columns"):
         check_index(what, getattr(given, side, None), nodes)
-    _check_unmasked(what, given)
+    check_unmasked(what, given)
     try:
         dense = given.toarray() if hasattr(given, "toarray") else given  # scipy.sparse
         matrix = np.array(dense, dtype=np.float64)
