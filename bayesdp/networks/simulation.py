@@ -183,10 +183,11 @@ def by_name(coef: Any, names: Sequence[str], axis: str) -> Any:
 def check_coefficients(coef: ArrayLike, bound: BoundFormula) -> NDArray[np.float64]:
     """Return the coefficients as an array of one finite number for each statistic, or raise."""
     theta = as_coefficients(by_name(coef, bound.names, "index")).reshape(-1)
-    if theta.shape != (len(bound.names),) or not np.isfinite(theta).all():
+    finite = bool(np.isfinite(theta).all())
+    if theta.shape != (len(bound.names),) or not finite:
         raise InvalidInput(
-            f"coef is {np.asarray(coef).tolist()}; it must be {len(bound.names)} finite numbers, "
-            f"for {', '.join(bound.names)}"
+            f"coef has {theta.size} numbers{'' if finite else ', not all of them finite'}; it must "
+            f"be {len(bound.names)} finite numbers, for {', '.join(bound.names)}"
         )
     return theta
 

@@ -154,7 +154,8 @@ def test_offsets_that_are_refused(offset, message):
 
 BAD_ARGUMENTS = [
     ({"coef": [1.0, 2.0]}, "1 finite numbers, for edges"),
-    ({"coef": [np.nan]}, "finite"),
+    ({"coef": [np.nan]}, "coef has 1 numbers, not all of them finite"),
+    ({"coef": np.zeros(4000)}, "coef has 4000 numbers; it must be 1 finite"),
     ({"coef": pd.Series([0.0], ["mutual"])}, "other labels than the statistics' names, edges"),
     ({"coef": pd.Series([0.0, 0.0], ["edges", "edges"])}, "other labels"),
     ({"draws": 0}, "draws is 0"),
