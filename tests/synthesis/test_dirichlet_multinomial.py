@@ -244,3 +244,47 @@ def test_priors_and_groups_that_do_not_fit_are_refused():
         Synthesizer(epsilon=1.0).guarantee(n=3)
     with pytest.raises(bdp.errors.InvalidInput, match="Dirichlet-multinomial table"):
         Synthesizer.records(bdp.BetaBinomialSynthesizer(epsilon=1.0).release([0, 1]))
+
+
+TABLE = pd.crosstab(DATA["sex"], DATA["pregnant"])
+CELLS = pd.Series([2, 0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        TABLE,  # has f before m
+        TABLE.loc[["m", "f"], ["yes", "no"]],
+        TABLE.loc[["m", "f"]].rename(columns=str.upper),
+        CELLS.set_axis(pd.MultiIndex.from_product([["f", "m"], ["no", "yes"]])),
+        {"g": TABLE},
+    ],
+)
+def test_counts_with_labels_in_another_order_are_refused(counts):
+    """They were read by position: `value_counts` gave the commonest label's count to the first."""
+    made = Synthesizer(2.0, categories=SEX_AND_ANSWER)
+    with pytest.raises(bdp.errors.InvalidInput, match=r"has other labels in its (index|col)"):
+        made.release(counts=counts)
+    with pytest.raises(bdp.errors.InvalidInput, match="labels in its index"):
+        Synthesizer(2.0, categories={"a": [1, 0]}).release(counts=pd.Series([3, 4]))
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        TABLE.loc[["m", "f"]],
+        CELLS,
+        CELLS.set_axis(pd.MultiIndex.from_product([["m", "f"], ["no", "yes"]])),
+    ],
+)
+def test_counts_with_the_cells_labels_or_none_are_read(counts):
+    made = Synthesizer(2.0, categories=SEX_AND_ANSWER)
+    (table,) = made.tables(None, counts, None, "value").values()
+    assert table.counts.tolist() == [2, 0, 1, 2]
+
+
+def test_masked_counts_are_refused():
+    with pytest.raises(bdp.errors.InvalidInput, match="counts has masked cells"):
+        Synthesizer(2.0, categories=SEX_AND_ANSWER).release(
+            counts=np.ma.array([2, 0, 1, 2], mask=[1, 0, 0, 0])
+        )
