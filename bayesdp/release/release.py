@@ -21,6 +21,7 @@ from bayesdp.mechanisms.base import (
     check_mechanism,
     joint_guarantee,
 )
+from bayesdp.mechanisms.counts.cells import check_order
 from bayesdp.mechanisms.randomness import is_reproducible
 from bayesdp.privacy.accounting import STRENGTHS
 from bayesdp.privacy.composition import one_of
@@ -162,7 +163,7 @@ class Release:
                 Part(
                     None if by is None else check_label(label),
                     check_mechanism(mechanism),
-                    tuple(mechanism.check_output(z) for z in _listed(outputs)),
+                    tuple(_checked(mechanism, z) for z in _listed(outputs)),
                 )
                 for label, (mechanism, outputs) in parts.items()
             ),
@@ -580,6 +581,11 @@ class Release:
         from bayesdp.release.folder import read
 
         return read(cls, check_path("folder", folder), key)
+
+
+def _checked(mechanism: Mechanism, output: Any) -> Any:
+    check_order("output", output, getattr(mechanism, "axes", None))
+    return mechanism.check_output(output)
 
 
 def _listed(outputs: Any) -> Any:

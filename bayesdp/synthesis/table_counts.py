@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from operator import add
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.counts.cells import Axis, counted, shape_of
+from bayesdp.mechanisms.counts.cells import Axis, check_order, counted, shape_of
 from bayesdp.release.manifest import Label, check_label
 from bayesdp.synthesis.groups import check_rows, complete_groups, rows_by_group
 from bayesdp.synthesis.histogram_bins import check_bounds, check_categories, columns_of, make_axes
@@ -141,28 +140,8 @@ def _flat(counts: Any, axes: tuple[Axis, ...] | None) -> NDArray[np.int64]:
         )
     if given.shape not in (shape, (math.prod(shape),)):
         raise InvalidInput(f"counts has shape {given.shape}, but the cells make {shape}")
-    if axes is not None:
-        _check_order(counts, axes)
+    check_order("counts", counts, axes)
     return given.astype(np.int64).ravel()
-
-
-def _check_order(counts: Any, axes: Sequence[Axis]) -> None:
-    """Raise InvalidInput, which shows no label, where pandas' labels aren't those of the cells.
-
-    The default labels, 0, 1, 2 ..., say nothing, unless they are categories in another order.
-    """
-    sides = [s for s in ("index", "columns") if hasattr(getattr(counts, s, None), "get_loc")]
-    each = [list(range(axis.size) if axis.categories is None else axis.categories) for axis in axes]
-    wanted = each if len(sides) == len(axes) else [list(itertools.product(*each))]
-    for side, labels in zip(sides, wanted, strict=False):
-        given = list(getattr(counts, side))
-        silent = given == list(range(len(given))) and set(given) != set(labels)
-        if given != labels and not silent:
-            raise InvalidInput(
-                f"counts has other labels in its {side} than the cells, or in another order, and "
-                "counts are read in the cells' order; put them into it by .reindex, or where they "
-                "are in that order, drop the labels by .to_numpy()"
-            )
 
 
 def _complete(made: Any, tables: Tables, empty: NDArray[np.int64]) -> Tables:

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 import bayesdp as bdp
+from bayesdp.mechanisms.counts.cells import Axis
 
 Synthesizer = bdp.synthesizers.DirichletMultinomialSynthesizer
 SEX_AND_ANSWER = {"sex": ["m", "f"], "pregnant": ["no", "yes"]}
@@ -288,3 +289,30 @@ def test_masked_counts_are_refused():
         Synthesizer(2.0, categories=SEX_AND_ANSWER).release(
             counts=np.ma.array([2, 0, 1, 2], mask=[1, 0, 0, 0])
         )
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        bdp.publish,
+        lambda made, counts: bdp.Release.of(made, [counts]),
+        lambda made, counts: Synthesizer(2.0, categories=SIZES, prior=counts).release(counts=SEEN),
+        lambda made, counts: Synthesizer(2.0, categories=SIZES, zeros=counts > 8).release(
+            counts=SEEN
+        ),
+        lambda made, counts: bdp.models.LogLinearModel(
+            "size", categories=SIZES, zeros=counts > 8
+        ).fit(bdp.Release.of(bdp.mechanisms.PerturbedHistogramMechanism(1.0, 3), [SEEN]), draws=9),
+    ],
+)
+def test_a_tables_numbers_by_label_are_in_the_cells_order_wherever_they_are_given(use):
+    """`value_counts` sorts by frequency, and all of these read its numbers by position."""
+    made = bdp.mechanisms.PerturbedHistogramMechanism(
+        1.0, 3, axes=[Axis("size", None, ("S", "M", "L"))]
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match="other labels in its index than the cells"):
+        use(made, pd.Series([9, 5, 2], index=["M", "L", "S"]))
+
+
+SIZES = {"size": ["S", "M", "L"]}
+SEEN = [2, 9, 5]
