@@ -21,7 +21,6 @@ from bayesdp.mechanisms.base import (
     check_mechanism,
     joint_guarantee,
 )
-from bayesdp.mechanisms.counts.cells import check_order
 from bayesdp.mechanisms.randomness import is_reproducible
 from bayesdp.privacy.accounting import STRENGTHS
 from bayesdp.privacy.composition import one_of
@@ -584,7 +583,10 @@ class Release:
 
 
 def _checked(mechanism: Mechanism, output: Any) -> Any:
-    check_order("output", output, getattr(mechanism, "axes", None))
+    if axes := getattr(mechanism, "axes", None):
+        from bayesdp.core.axis import check_order
+
+        check_order("output", output, axes)
     return mechanism.check_output(output)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bayesdp.checks import check_at_least_one
+from bayesdp.core.axis import check_order
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.base import Mechanism, check_mechanism, joint_guarantee
-from bayesdp.mechanisms.counts.cells import check_order
 from bayesdp.mechanisms.randomness import is_reproducible
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.private_folder import sweep

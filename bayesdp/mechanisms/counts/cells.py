@@ -5,7 +5,6 @@ Cells are numbered in the order of `numpy.ravel_multi_index`: the last axis move
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from bayesdp.core.axis import Axis as Axis
 from bayesdp.core.axis import check_edges as check_edges
+from bayesdp.core.axis import check_order as check_order
 from bayesdp.core.outputs import FromRecords, structured
 from bayesdp.errors import InvalidInput, quoted
 
@@ -52,30 +52,6 @@ def check_axes(
 def shape_of(axes: Sequence[Axis]) -> tuple[int, ...]:
     """Number of bins of each axis."""
     return tuple(axis.size for axis in axes)
-
-
-def check_order(name: str, given: Any, axes: Sequence[Axis] | None) -> None:
-    """Raise InvalidInput, which shows no label, where pandas' labels aren't those of the cells.
-
-    The default labels, 0, 1, 2 ..., say nothing, unless they are categories in another order.
-    """
-    sides = [s for s in ("index", "columns") if hasattr(getattr(given, s, None), "get_loc")]
-    if not axes or not sides:
-        return
-    shape = shape_of(axes)
-    if np.shape(given) not in (shape, (math.prod(shape),)):
-        return  # not one number for each cell
-    each = [list(range(axis.size) if axis.categories is None else axis.categories) for axis in axes]
-    wanted = each if len(sides) == len(axes) else [list(itertools.product(*each))]
-    for side, labels in zip(sides, wanted, strict=False):
-        found = list(getattr(given, side))
-        silent = found == list(range(len(found))) and set(found) != set(labels)
-        if found != labels and not silent:
-            raise InvalidInput(
-                f"{name} has other labels in its {side} than the cells, or in another order, and "
-                "it is read in the cells' order; put it into that by .reindex, or where it is in "
-                "that order, drop the labels by .to_numpy()"
-            )
 
 
 def counted(axes: Sequence[Axis], columns: Sequence[Any], *, clamp: bool) -> NDArray[np.int64]:
