@@ -228,9 +228,13 @@ def check_below(name: str, value: Any, most: float) -> float:
 
 
 def check_even(data: Any) -> None:
-    """Raise InvalidInput if records are a list of uneven rows, or a table of Arrow's."""
+    """Raise InvalidInput if records are a list of uneven rows, a table of Arrow's or a path."""
     import numpy as np
 
+    if isinstance(data, str | os.PathLike):
+        raise InvalidInput(
+            f"data is {kind_of(data)}, and no records; those of a file are bdp.scan(file, columns)"
+        )
     if not all(isinstance(name, Hashable) for name in getattr(data, "columns", ())):
         raise InvalidInput(
             f"data is {kind_of(data)} whose columns have no names; give a DataFrame, as "
@@ -261,6 +265,18 @@ def is_missing(values: Any) -> Any:
         found = np.fromiter((_is_missing_value(v) for v in array.ravel()), dtype=bool)
         return found.reshape(array.shape)
     return False
+
+
+def listed_labels(what: str, column: Any) -> list[Any]:
+    """List a column's labels, or raise InvalidInput, which shows none, if one is a list or such."""
+    labels: list[Any] = column.tolist()
+    try:
+        set(labels)
+    except TypeError:
+        raise InvalidInput(
+            f"{what} holds lists or the like; labels are texts, numbers or booleans"
+        ) from None
+    return labels
 
 
 def check_present(name: str, column: Any) -> None:

@@ -12,9 +12,11 @@ from bayesdp.errors import InvalidInput, ReleaseExists, quoted
 
 _SHOWN = 32
 """Characters of a name that are in a temporary one."""
+_ROOM = 1 << 20
+"""Bytes that a disk must have room for, more than nearly all results take, before one is paid."""
 
 
-def check_target(target: Path, marker: str, *, force: bool) -> None:
+def check_target(target: Path, marker: str, *, force: bool, room: int = _ROOM) -> None:
     """Refuse a folder that exists, before any work is done for it.
 
     Parameters
@@ -26,6 +28,8 @@ def check_target(target: Path, marker: str, *, force: bool) -> None:
         (or an empty one) is replaced.
     force : bool
         Whether a folder of the same kind may be replaced.
+    room : int
+        Bytes that there must be room for.
 
     Raises
     ------
@@ -36,7 +40,7 @@ def check_target(target: Path, marker: str, *, force: bool) -> None:
         name, or `force` is neither True nor False.
     """
     check_flag("force", force)
-    _check_parent(target)
+    _check_parent(target, room)
     if target.name in ("", "..") or target.is_mount():
         raise InvalidInput(
             f"{quoted(target)} is a folder that can't be made or replaced as a whole; name a new "
@@ -65,7 +69,7 @@ def check_file(target: Path, *, force: bool) -> None:
         nor False.
     """
     check_flag("force", force)
-    _check_parent(target)
+    _check_parent(target, _ROOM)
     if target.is_dir():
         raise ReleaseExists(f"{quoted(target)} is a folder; name the file to write")
     if target.exists() and not force:
@@ -87,7 +91,7 @@ def whole_folder(target: Path, marker: str, *, force: bool = False) -> Iterator[
     If the process is killed at any point, `target` is either unchanged, absent, or whole: files are
     on disk before the one rename that makes them visible.
     """
-    check_target(target, marker, force=force)
+    check_target(target, marker, force=force, room=0)
     work = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=target.parent))
     try:
         yield work
@@ -104,7 +108,7 @@ def whole_folder(target: Path, marker: str, *, force: bool = False) -> Iterator[
 @contextmanager
 def whole_file(target: Path) -> Iterator[Path]:
     """Yield a temporary path that replaces `target` when the block ends well."""
-    _check_parent(target)
+    _check_parent(target, 0)
     handle, name = tempfile.mkstemp(prefix=_prefix(target), dir=target.parent)
     os.close(handle)
     work = Path(name)
@@ -123,12 +127,13 @@ def _prefix(target: Path) -> str:
     return f".{target.name[:_SHOWN]}-"
 
 
-def _check_parent(target: Path) -> None:
-    """Refuse a target that can't be written: its folder, by an empty file there, or its name."""
+def _check_parent(target: Path, room: int) -> None:
+    """Refuse a target that can't be written: its folder, by a file without a name, or its name."""
     if not target.parent.is_dir():
         raise InvalidInput(f"folder {quoted(target.parent)} doesn't exist; create it first")
     try:
-        tempfile.TemporaryFile(dir=target.parent).close()
+        with tempfile.TemporaryFile(dir=target.parent) as probe:
+            probe.write(bytes(room))
     except OSError as error:
         raise InvalidInput(
             f"nothing can be written in folder {quoted(target.parent)} ({error.strerror}); "
@@ -145,7 +150,7 @@ def _check_parent(target: Path) -> None:
 
 
 def _replace(work: Path, target: Path, marker: str, *, force: bool) -> None:
-    check_target(target, marker, force=force)
+    check_target(target, marker, force=force, room=0)
     if not target.exists():
         try:
             work.rename(target)

@@ -81,7 +81,7 @@ def _list(registry: Registry, command: str, as_json: bool) -> None:
 
 def _told(name: str, cls: Any, fields: Sequence[Field]) -> dict[str, Any]:
     listed = [
-        {"name": each.name, "type": each.shown, "default": each.default, "line": each.line}
+        {"name": each.name, "type": each.shown, "default": each.usual, "line": each.line}
         for each in fields
     ]
     return {"name": name, "line": first_line(cls), "fields": listed}
@@ -98,6 +98,6 @@ def _show(name: str, cls: Any, fields: Sequence[Field]) -> None:
     for heading in ("field", "type", "default", ""):
         table.add_column(heading, overflow="fold")
     for field in fields:
-        cells = field.name, field.shown, field.default.removeprefix("default: "), field.line
+        cells = field.name, field.shown, field.usual, field.line
         table.add_row(*map(escape, cells))
     Console().print(table)

@@ -37,6 +37,11 @@ class Field:
     default: str
 
     @property
+    def usual(self) -> str:
+        """Its default alone, without the word."""
+        return self.default.removeprefix("default: ")
+
+    @property
     def needed(self) -> bool:
         """True if it has no default."""
         return self.default == REQUIRED

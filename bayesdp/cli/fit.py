@@ -135,6 +135,9 @@ def _run(read: dict[str, Release], typed: dict[str, Any], **given: Any) -> None:
     sampling = {name: value for name, value in sampling.items() if value is not None}
     declared = _declared(typed, given)
     if _is_analysis(target):
+        from bayesdp.evaluation.analysis import find_analysis
+
+        find_analysis(target)  # so that a folder that isn't there is said to be
         if declared or given["family"]:
             raise InvalidInput(
                 f"{quoted(target)} is an analysis, which declares its model: family, prior, n, set "
@@ -173,7 +176,7 @@ def _declared(typed: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """The model's fields: those that are typed, by options of their own, by --set, --prior, --n."""
     declared = once(typed, options.parameters(given["parameters"] or []))
     if given["prior"] is not None:
-        declared = once(declared, {"prior": options.numbers("prior", given["prior"])})
+        declared = once(declared, {"prior": options.prior(given["prior"])})
     if given["n"] is not None:
         declared = once(declared, {"n": options.sizes(given["n"])})
     return declared

@@ -30,6 +30,12 @@ def numbers(name: str, text: str, example: str = "1,1") -> tuple[float, ...]:
         raise InvalidInput(f"{name} is {quoted(text)}; it must be numbers, as {example}") from None
 
 
+def prior(text: str, name: str = "prior") -> float | tuple[float, ...]:
+    """Parse a prior's numbers; one alone is a number, and no tuple."""
+    made = numbers(name, text)
+    return made[0] if len(made) == 1 else made
+
+
 def sizes(text: str) -> range | int:
     """Parse a size from text such as 500, or a range of sizes from 500:1500."""
     try:

@@ -88,20 +88,18 @@ def plan(
         check_target(out, TABLE, force=force)
     declared = options.parameters(parameters or [])
     if prior is not None:
-        declared["prior"] = options.numbers("prior", prior)
+        declared["prior"] = options.prior(prior)
     size = None if n is None else options.sizes(n)
     if isinstance(size, range):
         declared.setdefault("n", size)
     model = model_of(family, declared)
-    expected: Any = None
-    if design_prior is not None:
-        expected = options.numbers("design_prior", design_prior)
+    expected = None if design_prior is None else options.prior(design_prior, "design_prior")
     among = _mechanisms(mechanisms, synthesizer or [])
     question: dict[str, Any] = {
         "mechanisms": among,
         "epsilon": options.pair("epsilon_range", epsilon_range, "0.05,10"),
         "copies": None if copies is None else _whole(copies),
-        "design_prior": expected[0] if expected and len(expected) == 1 else expected,
+        "design_prior": expected,
         "estimand": _estimand(estimand),
     }
     with progress_bar() as step:

@@ -181,9 +181,12 @@ def _unfit(schema: Schema, batch: pd.DataFrame, known: Mapping[str, str]) -> dic
 
 
 def _unreadable(data: Path, types: Mapping[str, str], schema: Schema) -> Iterator[tuple[str, str]]:
-    """Yield the columns that can't be read with their types."""
+    """Yield the columns that can't be read with their types; raise where no line can be split."""
     from bayesdp.synthesis.scan import scan
 
+    any_one = next(iter(types))
+    for _ in scan(data, [any_one]).typed({any_one: "binary"}):  # which takes all that is a field
+        pass
     for name, kind in types.items():
         try:
             for _ in scan(data, [name]).typed({name: kind}):

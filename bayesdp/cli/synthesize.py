@@ -10,6 +10,7 @@ import dataclasses
 import inspect
 import math
 import shlex
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -31,9 +32,10 @@ from bayesdp.cli.fields import (
 from bayesdp.cli.inspect import fit_line
 from bayesdp.cli.ledger import cost_text, open_account
 from bayesdp.cli.printed import print_json, print_next, promise_of
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import BayesDPError, InvalidInput, quoted
 
 if TYPE_CHECKING:
+    from bayesdp.privacy.ledger import DatasetLedger
     from bayesdp.release import Release
 
 USUAL = "discrete_laplace"
@@ -232,7 +234,7 @@ def _run(
     if labels is not None:
         settings["by"] = labels
     release = synthesizer.release(data, ledger=account, **settings)
-    release.save(out, force=given["force"])
+    _save(release, out, account, force=given["force"])
     left = None if account is None else account.remaining()
     line = fit_line(release, out) or f"bayesdp inspect {shlex.quote(str(out))}"
     if given["as_json"]:
@@ -245,6 +247,23 @@ def _run(
     if left is not None and account is not None:
         typer.echo(f"  left of {account.name}: {cost_text(left)}")
     print_next(line)
+
+
+def _save(release: Release, out: Path, account: DatasetLedger | None, *, force: bool) -> None:
+    """Save a release, once more as often as somebody at a terminal says so: it may be paid for."""
+    while True:
+        try:
+            release.save(out, force=force)
+            return
+        except (OSError, InvalidInput) as error:
+            why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            spent = f"; its cost was spent of {account.name}, and stays spent" if account else ""
+            said = f"the release was drawn but can't be saved in {quoted(out)} ({why}){spent}"
+            if not sys.stdin.isatty():
+                raise BayesDPError(
+                    f"{said}. It is lost: make room before releasing again"
+                ) from error
+        typer.confirm(f"{said}. Make room there; try again?", abort=True, err=True)
 
 
 def _print(release: Release, out: Path, why: str) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -185,6 +185,14 @@ class Mixture:
                 "as": f"{type(self).__name__} of {count_of(self.weights.size, 'component')}",
             },
         )
+
+    @classmethod
+    def joined(cls, shares: Floats, mixtures: Sequence[Self]) -> Self:
+        """Make the mixture of several, each of which has its share; shares sum to one."""
+        weights = [share * each.weights for share, each in zip(shares, mixtures, strict=True)]
+        others = (field.name for field in fields(cls) if field.name != "weights")  # type: ignore[arg-type]
+        rows = ([getattr(each, name) for each in mixtures] for name in others)
+        return cls(np.concatenate(weights), *map(np.concatenate, rows))  # type: ignore[call-arg]
 
     def sample_components(self, k: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """Indices of `k` independently drawn components."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,11 +29,13 @@ _SHOWN = 0.999  # probability of the part of a law that a picture has
 class NormalInverseGammaMixture:
     """Mixture of sigma^2 ~ InverseGamma(shape, scales[i]), mu ~ N(means[i], sigma^2 / size).
 
+    Shape and size may be the components' own too.
+
     Parameters
     ----------
     weights, means, scales : ndarray, shape (components,)
         Non-negative weights that sum to one.
-    shape, size : float
+    shape, size : float or ndarray, shape (components,)
         Positive.
     blur : tuple of two ndarrays, optional
         For components that stand for an interval longer than they are wide: the interval's length
@@ -43,9 +45,27 @@ class NormalInverseGammaMixture:
     weights: Floats
     means: Floats
     scales: Floats
-    shape: float
-    size: float
+    shape: float | Floats
+    size: float | Floats
     blur: tuple[Floats, Floats] | None = None
+
+    @classmethod
+    def joined(cls, shares: Floats, mixtures: Sequence[Self]) -> Self:
+        """Make the mixture of several, each of which has its share; shares sum to one."""
+        rows = [
+            (share * each.weights, each.means, each.scales, *each._widths())
+            for share, each in zip(shares, mixtures, strict=True)
+        ]
+        *law, wide_mu, wide_scale = map(np.concatenate, zip(*rows, strict=True))
+        weights, means, scales, shape, size = law
+        blur = (wide_mu, wide_scale) if np.any(wide_mu) or np.any(wide_scale) else None
+        return cls(weights, means, scales, shape, size, blur)
+
+    def _widths(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Each component's shape, size, and the intervals over which its draws are spread."""
+        count = self.weights.size
+        wide_mu, wide_scale = self.blur or (np.zeros(count),) * 2
+        return np.full(count, self.shape), np.full(count, self.size), wide_mu, wide_scale
 
     def mean(self) -> tuple[float, float]:
         """Expected values of mu and of sigma."""
@@ -56,9 +76,10 @@ class NormalInverseGammaMixture:
     def sd(self) -> tuple[float, float]:
         """Standard deviations of mu and of sigma; the shape must be above 1."""
         mean, expected = self.mean()
-        variance = float(self.weights @ self.scales) / (self.shape - 1)
-        within = variance / self.size
+        variances = self.scales / (self.shape - 1)
+        within = float(self.weights @ (variances / self.size))
         between = float(self.weights @ (self.means - mean) ** 2)
+        variance = float(self.weights @ variances)
         return float(np.sqrt(within + between)), float(np.sqrt(variance - expected**2))
 
     def cdf_mu(self, x: ArrayLike) -> Floats:
@@ -163,14 +184,15 @@ class NormalInverseGammaMixture:
 
     def log_density(self, mu: Floats, sigma: Floats) -> Floats:
         """Log density of (mu, sigma), shape (points,) each."""
-        root, precision = sigma / np.sqrt(self.size), sigma**-2.0
-        wide_mu, wide_scale = self.blur or (np.zeros(self.means.size),) * 2
+        shape, size, wide_mu, wide_scale = self._widths()
+        precision = sigma**-2.0
         with np.errstate(divide="ignore"):
             weights = np.log(self.weights)
 
         def term(some: slice) -> Floats:
-            law = _spread_normal(mu[some, None], self.means, root[some, None], wide_mu)
-            given = _spread_gamma(precision[some, None], self.shape, self.scales, wide_scale)
+            root = sigma[some, None] / np.sqrt(size)
+            law = _spread_normal(mu[some, None], self.means, root, wide_mu)
+            given = _spread_gamma(precision[some, None], shape, self.scales, wide_scale)
             return np.asarray(weights + law + given)
 
         law = log_sum(mu.size, self.weights.size, term)
@@ -182,34 +204,38 @@ class NormalInverseGammaMixture:
         cumulative = np.cumsum(self.weights)
         i = np.searchsorted(cumulative, rng.random(size) * cumulative[-1], side="right")
         mean, scale = self.means[i], self.scales[i]
+        each, records = (
+            np.broadcast_to(values, self.weights.shape)[i] for values in (self.shape, self.size)
+        )
         if self.blur is not None:
             mean = mean + (rng.random(size) - 0.5) * self.blur[0][i]
             scale = scale * np.exp((rng.random(size) - 0.5) * self.blur[1][i])
-        precision = rng.standard_gamma(self.shape, size) / scale
+        precision = rng.standard_gamma(each) / scale
         sigma = precision**-0.5
-        mu = rng.normal(mean, sigma / np.sqrt(self.size))
+        mu = rng.normal(mean, sigma / np.sqrt(records))
         # Of sigma: that of its precision times 2 / sigma^3.
-        lp = np.log(self.weights[i]) + self.shape * np.log(scale) - special.gammaln(self.shape)
-        lp += (self.shape - 1) * np.log(precision) - scale * precision
+        lp = np.log(self.weights[i]) + each * np.log(scale) - special.gammaln(each)
+        lp += (each - 1) * np.log(precision) - scale * precision
         lp += np.log(2.0) + 1.5 * np.log(precision)
-        return {"mu": mu, "sigma": sigma}, lp + normal_logpdf(mu, mean, sigma / np.sqrt(self.size))
+        return {"mu": mu, "sigma": sigma}, lp + normal_logpdf(mu, mean, sigma / np.sqrt(records))
 
 
 def _spread_normal(x: Floats, mean: Floats, sd: Floats, width: Floats) -> Floats:
     """Log density of a normal whose mean is uniform over an interval of some width, maybe 0."""
     law, wide = normal_logpdf(x, mean, sd), width > 0
-    away, half = np.abs(x - mean[wide]), width[wide] / 2
+    away, half, sd = np.abs(x - mean[wide]), width[wide] / 2, sd[:, wide]
     near = special.log_ndtr((half - away) / sd)  # of the tail, where differences keep their digits
     far = special.log_ndtr((-half - away) / sd)
     law[:, wide] = near + np.log1p(-np.exp(far - near)) - np.log(width[wide])
     return law
 
 
-def _spread_gamma(x: Floats, shape: float, scale: Floats, width: Floats) -> Floats:
+def _spread_gamma(x: Floats, shape: Floats, scale: Floats, width: Floats) -> Floats:
     """Log density of a gamma of rate `scale` whose log is uniform over an interval, maybe of 0."""
     log_x, wide = np.log(x), width > 0
     law = shape * np.log(scale) - special.gammaln(shape) + (shape - 1) * log_x - scale * x
     low, high = (scale[wide] * np.exp(sign * width[wide] / 2) * x for sign in (-1, 1))
+    shape = shape[wide]
     below = special.gammainc(shape, high) - special.gammainc(shape, low)
     above = special.gammaincc(shape, low) - special.gammaincc(shape, high)
     with np.errstate(divide="ignore"):

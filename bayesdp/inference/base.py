@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from bayesdp.checks import check_flag
 from bayesdp.core.fields import check_declared
 from bayesdp.core.views import View, view_of
 from bayesdp.engines.draws import APPROXIMATE, Draws, check_sampling
@@ -72,6 +73,10 @@ class Run:
     options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     approximation: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.progress is not None:
+            check_flag("progress", self.progress)
 
     @property
     def independent(self) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.gaussian.mean import MeanPosterior, known_mean
 from bayesdp.inference.gaussian.pair import PairPosterior, known_pair
 from bayesdp.inference.readers import instead
+from bayesdp.inference.unknown_size import Impossible
 from bayesdp.mechanisms.counts.exact_statistic import value_of
 from bayesdp.release import Part
 
@@ -102,7 +103,7 @@ def posterior_given(
         mean, variance = mean / n, (variance - mean * mean / n) / (n - 1)
         jacobian = math.log(n) + math.log(n - 1)
     if not variance > 0:
-        raise InvalidInput("the exact variance isn't positive; under a normal law it is, always")
+        raise Impossible("the exact variance isn't positive; under a normal law it is, always")
     at = np.array([mean]), np.array([variance])
     elsewhere = sum(float(np.ravel(each.log_law(*at))[0]) for each in others)
     law = _log_pair(mean, variance, n, prior or ()) - jacobian
@@ -111,7 +112,7 @@ def posterior_given(
 
 def _possible(log_evidence: float) -> float:
     if log_evidence == -math.inf:
-        raise InvalidInput("the releases together have probability zero under the model")
+        raise Impossible("the releases together have probability zero under the model")
     return log_evidence
 
 

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import is_missing
+from bayesdp.checks import is_missing, listed_labels
 from bayesdp.engines.draws import import_arviz
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.readers import MODELS
 from bayesdp.inference.result import coordinate_of
-from bayesdp.inference.totals import TOTAL, hashable, indexed, places_of, totals_from
+from bayesdp.inference.totals import TOTAL, indexed, places_of, totals_from
 
 if TYPE_CHECKING:
     import arviz as az
@@ -197,7 +197,7 @@ def _parts(frame: pd.DataFrame, by: str | None) -> tuple[dict[str, list[Any]], N
             f"by is {quoted(by)}; it must be one of the columns of totals: "
             f"{', '.join(str(name) for name in frame.columns if name not in _TAKEN)}"
         )
-    given = hashable(by, frame[by])
+    given = listed_labels(f"column {quoted(by)} of totals", frame[by])
     if np.any(is_missing(frame[by])):
         raise InvalidInput(f"totals has a row without {by}; each needs one of its labels")
     labels = list(dict.fromkeys(given))

@@ -102,8 +102,8 @@ def only_one(given: Releases, engine: str) -> Release:
     if len(releases) > 1:
         raise InvalidInput(
             f"engine is {quoted(engine)}, which takes one release at a time, and there are "
-            f"{len(releases)}; use engine='auto', which takes several where the model can, or "
-            "bdp.observe in a PyMC model"
+            f"{len(releases)}; fit one of them, or take an engine of the model for several, if it "
+            "has one, or bdp.observe in a PyMC model"
         )
     return releases[0]
 

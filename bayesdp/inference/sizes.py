@@ -19,14 +19,26 @@ Sizes = list[tuple[int, float]]
 """Possible numbers of records, and their probabilities."""
 
 
-def sizes_of_prior(n: Any) -> Sizes:
-    """Return the sizes with positive prior probability and these probabilities; a number has 1."""
+def sizes_of_prior(n: Any, least: int = 0) -> Sizes:
+    """Return the sizes with positive prior probability and these probabilities; a number has 1.
+
+    Parameters
+    ----------
+    n : int, range or array_like of float
+    least : int
+        The smallest size that a prior may have.
+
+    Raises
+    ------
+    InvalidInput
+        If `n` is none of these, or isn't a probability distribution.
+    """
     if is_number(n):
-        return [(check_at_least_one("n", n), 1.0)]
+        return [(check_at_least_one("n", n, "or None if the release says it"), 1.0)]
     if isinstance(n, range):
-        if len(n) == 0 or min(n) < 0:
+        if len(n) == 0 or min(n) < least:
             raise InvalidInput(
-                f"n is {quoted(n)}; a range of sizes must be non-empty and start at 0 or more"
+                f"n is {quoted(n)}; a range of sizes must be non-empty and start at {least} or more"
             )
         return [(size, 1.0 / len(n)) for size in n]
     try:
@@ -42,7 +54,27 @@ def sizes_of_prior(n: Any) -> Sizes:
             "n must be a number, a range of sizes, as range(500, 1501), or an array of "
             "probabilities whose element k is Pr[n = k], non-negative and with sum 1"
         )
-    return [(int(k), float(probabilities[k])) for k in np.flatnonzero(probabilities)]
+    sizes = [(int(k), float(probabilities[k])) for k in np.flatnonzero(probabilities)]
+    if sizes[0][0] < least:
+        raise InvalidInput(
+            f"n has probability {quoted(sizes[0][1])} of being {sizes[0][0]}, but it must be "
+            f"{least} or more; give the smaller ones probability 0"
+        )
+    return sizes
+
+
+def kept_sizes(n: Any, least: int) -> int | range | tuple[float, ...]:
+    """Return a number of records, or a prior on it, in a form that compares and hashes.
+
+    Raises
+    ------
+    InvalidInput
+        As `sizes_of_prior` does.
+    """
+    sizes = sizes_of_prior(n, least)
+    if is_number(n):
+        return sizes[0][0]
+    return n if isinstance(n, range) else tuple(map(float, n))
 
 
 def check_said_once(n: Any, public: int | None) -> None:
@@ -79,6 +111,38 @@ def sizes_of_records(said: Sizes | None, public: int | None, model: str) -> Size
             f"{model}(n=1000), or a prior on it, as {model}(n=range(500, 1501))"
         )
     return said
+
+
+def sizes_of_parts(parts: Sequence[Part], said: Sizes | None, model: str) -> Sizes:
+    """Return what n may be, of releases of the same records; see `sizes_of_records`.
+
+    A number in the model may be the release's too.
+    """
+    public = agreed_size(parts, None)
+    if public is None or said is None or len(said) > 1:
+        return sizes_of_records(said, public, model)
+    if said[0][0] != public:
+        raise InvalidInput(
+            f"the model has n = {said[0][0]}, but the release says n = {public}; leave n out of "
+            "the model"
+        )
+    return said
+
+
+def alone(sizes: Sizes, engine: str) -> int:
+    """Return the number of records, for an engine that needs one.
+
+    Raises
+    ------
+    InvalidInput
+        If there are several.
+    """
+    if len(sizes) > 1:
+        raise InvalidInput(
+            f"engine is {quoted(engine)}, which takes one number of records, but n has a prior; "
+            "use engine='exact', which sums it out"
+        )
+    return sizes[0][0]
 
 
 def check_counts(mechanism: Any, n: int) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import is_number
+from bayesdp.checks import is_number, listed_labels
 from bayesdp.errors import InvalidInput, quoted
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def places_of(name: str, labels: Any, known: Sequence[Any]) -> NDArray[np.int64]
     """
     by_text = {str(label): place for place, label in enumerate(known)}
     by_label = {label: place for place, label in enumerate(known)}
-    given = hashable(name, labels)
+    given = listed_labels(f"column {quoted(name)} of totals", labels)
     found = [by_label.get(label, by_text.get(str(label))) for label in given]
     strange = [label for label, place in zip(given, found, strict=True) if place is None]
     if strange:
@@ -95,21 +95,6 @@ def places_of(name: str, labels: Any, known: Sequence[Any]) -> NDArray[np.int64]
             f"{_are(known)}. Leave it out, or count its members with those of another"
         )
     return np.array(found, dtype=np.int64)
-
-
-def hashable(name: str, labels: Any) -> list[Any]:
-    """List a column's labels.
-
-    Raises
-    ------
-    InvalidInput
-        If one is a list or the like, which is none.
-    """
-    given: list[Any] = labels.tolist()
-    strange = [label for label in given if not isinstance(label, Hashable)]
-    if strange:
-        raise InvalidInput(f"totals has {name} {quoted(strange[0])}; it must be a label")
-    return given
 
 
 def indexed(

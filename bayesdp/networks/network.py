@@ -15,6 +15,7 @@ from bayesdp.headers import shown_names
 from bayesdp.networks.network_checks import (
     check_index,
     check_labels,
+    check_unmasked,
     checked_attributes,
     checked_edges,
     checked_matrix,
@@ -229,6 +230,7 @@ class Network:
                 nodes = list(matrix.index)
             check_index("matrix", matrix.index, nodes)
             matrix = matrix.to_numpy()
+        check_unmasked("matrix", matrix)
         pairs, n = numbered_ties(matrix, directed)
         if nodes is not None and len(nodes) != n:
             raise InvalidInput(f"matrix is of {n} nodes, and nodes has {len(nodes)} labels")

@@ -76,6 +76,12 @@ def check_labels(name: str, labels: Sequence[Any]) -> None:
         )
 
 
+def check_unmasked(what: str, given: Any) -> None:
+    """Raise InvalidInput for a masked array, whose mask would be lost, if it hides anything."""
+    if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):  # not pandas' arrays
+        raise InvalidInput(f"{what} has masked values; fill them in, or leave them out")
+
+
 def check_index(what: str, index: Any, nodes: Sequence[Hashable]) -> None:
     """Raise InvalidInput where a pandas index has labels of the nodes, but not in their order.
 
@@ -148,7 +154,6 @@ def numbered_ties(matrix: Any, directed: bool) -> tuple[NDArray[np.int64], int]:
     """Return pairs of node numbers from a square 0/1 matrix, and the number of nodes."""
     from scipy import sparse
 
-    check_unmasked("matrix", matrix)
     if getattr(getattr(matrix, "dtype", None), "kind", "") == "O":  # as pandas' Int64 becomes
         matrix = check_numbers("matrix", matrix)
     try:
@@ -189,6 +194,7 @@ def checked_attributes(
                 "one"
             )
         check_index(f"attribute {quoted(name)}", getattr(given, "index", None), nodes)
+        check_unmasked(f"attribute {quoted(name)}", given)
         try:
             values = _column(_by_label(name, given, nodes) if isinstance(given, Mapping) else given)
         except ValueError as error:
@@ -219,21 +225,11 @@ def named_items(what: str, given: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def _column(given: Any) -> NDArray[Any]:
-    """Return values as an array: a masked one is None, and none becomes text that isn't one."""
-    if np.ma.is_masked(given):
-        shown = np.ma.getdata(given).astype(object)
-        shown[np.ma.getmaskarray(given)] = None
-        return np.asarray(shown)
+    """Return values as an array, in which none becomes text that isn't one."""
     values = np.asarray(given)
     texts = values.dtype.kind == "U" and isinstance(given, Sequence)
     mixed = texts and not all(isinstance(value, str) for value in given)
     return np.asarray(given, dtype=object) if mixed else values
-
-
-def check_unmasked(what: str, given: Any) -> None:
-    """Raise InvalidInput if entries are masked, which NumPy's functions mostly pass over."""
-    if np.ma.is_masked(given):
-        raise InvalidInput(f"{what} has masked entries, which would be read as what they hide")
 
 
 def _by_label(name: str, given: Mapping[Any, Any], nodes: Sequence[Hashable]) -> list[Any]:

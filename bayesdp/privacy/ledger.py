@@ -53,7 +53,9 @@ class Ledger:
     """
 
     def __init__(self, store: Store) -> None:
-        if isinstance(store, str | Path):
+        from bayesdp.privacy.ledger_store import Store
+
+        if not isinstance(store, Store):
             raise InvalidInput(
                 f"store is {quoted(store)}; open a ledger by its URL: "
                 "bdp.Ledger.open('sqlite:///budget.db')"

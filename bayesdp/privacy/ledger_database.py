@@ -15,9 +15,11 @@ stale connection is met, and no deleted file is written to.
 
 from __future__ import annotations
 
+import os
+import secrets
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -27,7 +29,13 @@ from sqlalchemy.engine import URL, Connection, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from bayesdp.errors import InvalidInput, LedgerUnavailable, MissingDependency, quoted
+from bayesdp.errors import (
+    InvalidInput,
+    LedgerCorrupted,
+    LedgerUnavailable,
+    MissingDependency,
+    quoted,
+)
 
 _PATIENCE = 60.0  # seconds to wait for other processes' spends
 _LOCK = 0x6261796573  # PostgreSQL's advisory lock while tables are made
@@ -73,8 +81,18 @@ class Database:
 
     @property
     def is_missing(self) -> bool:
-        """True if the file doesn't exist yet; its folder must."""
-        if not self._is_file or self._path.exists():
+        """True if the file doesn't exist yet; its folder must, and an empty one is refused."""
+        if not self._is_file:
+            return False
+        if self._path.exists():
+            if not self._path.stat().st_size:
+                raise LedgerCorrupted(
+                    f"the ledger {self.name} is a file of 0 bytes, as no ledger ever is: if it was "
+                    "one, stop releasing, and restore it from a backup that holds every spend; if "
+                    "there never was one, remove the file",
+                    None,
+                    None,
+                )
             return False
         if not self._path.parent.is_dir():
             raise InvalidInput(
@@ -123,13 +141,23 @@ class Database:
             ) from error
 
     def make(self) -> None:
-        """Make an empty file for the tables."""
+        """Make a file for the tables, unless another process does meanwhile.
+
+        It has SQLite's first page when it appears: an empty file is what a lost ledger leaves.
+        """
+        work = self._path.with_name(f".{self._path.name[:32]}-{secrets.token_hex(4)}")
         try:
-            self._path.touch(exist_ok=True)
-        except OSError as error:
+            with closing(sqlite3.connect(work)) as connection:
+                connection.execute("PRAGMA user_version = 1")
+            with suppress(FileExistsError):
+                _appear(work, self._path)
+        except (OSError, sqlite3.Error) as error:
+            why = getattr(error, "strerror", error)
             raise LedgerUnavailable(
-                f"the ledger {self.name} can't be created ({error.strerror}); choose another place"
+                f"the ledger {self.name} can't be created ({why}); choose another place"
             ) from error
+        finally:
+            work.unlink(missing_ok=True)
 
 
 def _parse(url: str) -> URL:
@@ -160,6 +188,17 @@ def _open_file(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA synchronous = EXTRA")
     connection.execute("PRAGMA fullfsync = ON")  # of macOS, where a sync stops at the disk's cache
     return connection
+
+
+def _appear(work: Path, target: Path) -> None:
+    """Give a file a second name, at which there must be nothing; or, on some disks, a copy."""
+    try:
+        os.link(work, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a disk without hard links
+        with target.open("xb") as copy:
+            copy.write(work.read_bytes())
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from bayesdp.checks import listed_labels
 from bayesdp.core.outputs import FromRecords
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
@@ -109,11 +110,7 @@ def _groups(name: str, table: pd.DataFrame, by: str | None) -> tuple[str, dict[A
             f"column {quoted(by)} of {name} has missing labels; each row has a group"
         )
     labels = table[by].to_numpy()
-    if not all(isinstance(label, Hashable) for label in labels.tolist()):
-        raise InvalidInput(
-            f"column {quoted(by)} of {name} holds lists or the like; labels of groups are texts, "
-            "numbers or booleans"
-        )
+    listed_labels(f"column {quoted(by)} of {name}", labels)
     split = table.drop(columns=by).groupby(labels, sort=True)
     return name, {
         getattr(label, "item", lambda label=label: label)(): each for label, each in split

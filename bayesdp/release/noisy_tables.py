@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesdp.checks import LARGEST, check_at_least_one, check_one_of, check_path
+from bayesdp.checks import LARGEST, check_at_least_one, check_one_of, check_path, listed_labels
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.cells import Axis, shape_of
 from bayesdp.mechanisms.counts.marginals import sums_over
@@ -143,13 +143,8 @@ def axes_of(frames: Mapping[str, pd.DataFrame]) -> tuple[Axis, ...]:
                     f"column {quoted(name)} has missing labels; give missing values a label of "
                     "their own, such as 'missing'"
                 )
-            try:
-                labels.setdefault(name, {}).update(dict.fromkeys(known.tolist()))
-            except TypeError as error:  # not hashable
-                raise InvalidInput(
-                    f"column {quoted(name)} holds lists or the like; its labels must be texts, "
-                    "numbers or booleans"
-                ) from error
+            listed = listed_labels(f"column {quoted(name)}", known)
+            labels.setdefault(name, {}).update(dict.fromkeys(listed))
     return tuple(Axis(name, categories=tuple(found)) for name, found in labels.items())
 
 

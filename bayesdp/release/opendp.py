@@ -49,6 +49,8 @@ def check_table(table: Any, algorithm: Any) -> None:
 
 def measured_axes(table: Any, missing: str) -> tuple[Axis, ...]:
     """The columns of the table's marginals and their labels, `missing` for a null."""
+    if not isinstance(missing, str):
+        raise InvalidInput(f"missing is {quoted(missing)}; it must be a text, a label of its own")
     names = dict.fromkeys(name for part in table.marginals.flatten() for name in part.clique)
     axes = []
     for name in names:

@@ -281,11 +281,11 @@ class Schema:
                 f"frame has more than one column named {_listed(twice)}; keep one of each"
             )
         if absent or unknown:
-            others = shown_names(unknown)
+            lacks = f"lacks columns {_listed(absent)}" if absent else ""
+            others = f"has others than the schema's, {shown_names(unknown)}" if unknown else ""
             raise InvalidInput(
-                f"frame lacks columns {_listed(absent)}, and has others, {others}; each "
-                "column of the schema must be there once: take frame[list(schema.columns)], or "
-                "declare the others"
+                f"frame {' and '.join(filter(None, (lacks, others)))}; each column of the schema "
+                "must be there once: take frame[list(schema.columns)], or declare the others"
             )
         return {name: frame[name] for name in self.columns}
 

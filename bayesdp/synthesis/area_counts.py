@@ -117,6 +117,12 @@ def _counts(data: Any, areas: tuple[Label, ...] | None, expected: list[float]) -
     """Count the events in each area, in the order of the expected counts."""
     size = len(expected)
     if hasattr(data, "to_dict") and areas is not None and set(data.index) == set(areas):
+        if data.index.name is None and set(areas) == set(range(size)):
+            raise InvalidInput(
+                f"data is a Series with the index 0 to {size - 1}, which may be the areas or the "
+                "rows' numbers; give counts as data.to_dict(), or the events' areas as "
+                "data.tolist()"
+            )
         data = data.to_dict()
     if isinstance(data, Mapping):
         given = {check_label(label): value for label, value in data.items()}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_even, keep
 from bayesdp.core.fields import declared, of_table
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.censored.beta import CensoredBetaMechanism
+from bayesdp.mechanisms.censored.beta import WIDE, CensoredBetaMechanism
 from bayesdp.mechanisms.censored.inputs import check_bounds, check_records, check_some
 from bayesdp.mechanisms.censored.records import stored, with_weights
 from bayesdp.mechanisms.censored.synthetic_column import rescaled
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 _CHAINS = ("stan", "pymc")
-_WIDE = 4e9  # epsilon of an interval that clips nothing: log densities are below 1e9 for lambda 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,7 +317,7 @@ class CensoredBetaSynthesizer(CensoredSynthesizer, RecordSynthesizer):
         if not clipped:  # no record's log density leaves this interval on any grid
             made = dataclasses.replace(
                 self,
-                epsilon=_WIDE,
+                epsilon=WIDE,
                 copies=1,
                 neighbours="add_remove",
                 center=0.0,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _TOGETHER = 16  # partial sums that one task of Dask adds up
 _COLUMN = re.compile(r"In CSV column #(\d+)")
+_UNEVEN = re.compile(r"Expected \d+ columns, got \d+")
 _PANDAS_MISSING = ("None", "<NA>")  # beside what Arrow takes for missing in a text
 
 
@@ -311,10 +312,11 @@ def _read(step: Callable[[], Any], source: Any) -> Any:
     try:
         return step()
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise _unread(source, _COLUMN.search(str(error))) from None
+        uneven = _UNEVEN.search(str(error)) is not None
+        raise _unread(source, _COLUMN.search(str(error)), uneven) from None
 
 
-def _unread(source: Any, column: re.Match[str] | None) -> InvalidInput:
+def _unread(source: Any, column: re.Match[str] | None, uneven: bool) -> InvalidInput:
     """Say that a source can't be read, and which column of a single file of text, if one."""
     if not isinstance(source, str | Path):
         name = "the source"
@@ -327,6 +329,11 @@ def _unread(source: Any, column: re.Match[str] | None) -> InvalidInput:
                 "it is read as; correct them by a public rule, or give types, as "
                 "{'postcode': 'string'}"
             )
+    if uneven:
+        return InvalidInput(
+            f"{name} can't be read as a table: a line has more fields, or fewer, than the first "
+            "has names; correct it, or quote what has the sign between fields in it"
+        )
     return InvalidInput(
         f"{name} can't be read as a table: a file is damaged, or a column's type changes; give "
         "types, as {'postcode': 'string'}"

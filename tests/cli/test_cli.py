@@ -228,6 +228,9 @@ def test_posteriors_are_not_overwritten_and_match_their_release(bayesdp):
     ):  # fmt: skip
         status, _, err = bayesdp(f"fit r --out q.nc {bad}")
         assert (status, err[:7]) == (2, "error: "), bad
+    line = "fit r --out q.nc --family log_linear --formula voted"
+    assert "doesn't" in bayesdp(f"{line} --prior 0.7")[2]
+    assert "prior" in bayesdp(f"{line} --prior 0.7,0.7")[2]
 
 
 @pytest.mark.slow
@@ -246,6 +249,8 @@ def test_what_is_typed_comes_before_what_an_analysis_has(bayesdp):
         assert status == 2
         assert "'zero.toml' is an analysis, which declares its model" in err
     assert "is an analysis, which declares" in bayesdp(f"{line} --family ergm --formula edges")[2]
+    missing = bayesdp("fit nowhere --family binomial --n 5 --out n.nc")[2]
+    assert "'nowhere' is neither a release folder nor an analysis" in missing
     assert "has no option 'drawn'" in bayesdp(f"{line} --setting 'drawn = 7'")[2]
     assert "setting is" in bayesdp(f"{line} --setting drawn")[2]
 

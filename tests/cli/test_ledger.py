@@ -1,5 +1,7 @@
 """Budgets on the command line."""
 
+import errno
+import io
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -83,6 +85,35 @@ def test_a_release_that_cannot_be_written_costs_nothing(bayesdp):
     for out in ("r", "no/where"):
         assert bayesdp(f"{release} --out {out}")[0] == 2
     assert bdp.Ledger.open(URL).dataset("survey").history() == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "status", "said"),
+    [(None, 2, "spent of survey, and stays spent. It is lost"), ("n", 1, "again?"), ("y", 0, "")],
+)
+def test_a_release_that_was_paid_for_is_saved_at_the_second_try(
+    bayesdp, monkeypatch, typed, status, said
+):
+    """A full disk, on which somebody at a terminal can make room, and a script can't."""
+    bayesdp(f"ledger create {URL} survey --epsilon 4 --neighbours replace_one")
+    save, full = bdp.Release.save, [OSError(errno.ENOSPC, "No space left on device")]
+
+    def saved(release, folder, **how):
+        if full:
+            raise full.pop()
+        return save(release, folder, **how)
+
+    monkeypatch.setattr(bdp.Release, "save", saved)
+    stdin = io.StringIO(f"{typed}\n")
+    monkeypatch.setattr(stdin, "isatty", lambda: typed is not None)
+    monkeypatch.setattr("sys.stdin", stdin)
+    release = f"synthesize data.csv --column voted --ledger {URL} --dataset survey --epsilon 1"
+    ended, _, err = bayesdp(f"{release} --out r")
+    assert ended == status
+    assert "can't be saved in 'r' (No space left on device)" in err
+    assert said in err
+    assert Path("r").exists() == (typed == "y")
+    assert len(bdp.Ledger.open(URL).dataset("survey").history()) == 1
 
 
 def test_an_export_from_first_to_last(bayesdp):

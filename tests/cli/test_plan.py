@@ -68,6 +68,7 @@ def test_a_category_and_one_true_proportion(bayesdp):
         ("plan --n 10 --width 0.0001", "records would do without privacy"),
         ("plan --n ten --width 0.1", "n is 'ten'"),
         ("plan --n 10 --width 0.1 --epsilon-range 1", "epsilon_range is '1'"),
+        ("plan --n 10 --width 0.1 --prior 1", "prior is 1.0; it must be two positive"),
         ("plan --n 10 --width 0.1 --copies x", "copies is 'x'"),
         ("plan --n 10 --width 0.1 --mechanisms nothing", "mechanisms has 'nothing'"),
         ("plan --n 10 --width 0.1 --synthesizer 'size 3'", "synthesizer is 'size 3'; it must be"),

@@ -130,9 +130,9 @@ def test_pooled_groups_are_weighed_after_they_are_pooled():
         (
             FRAME.assign(region=[["n"], "n", "s", "s"]),
             "region",
-            "region a list; it must be a label",
+            "column 'region' of totals holds lists",
         ),
-        (FRAME.assign(group=[["a"], "b", "c", "c"]), None, "group a list; it must be a label"),
+        (FRAME.assign(group=[["a"], "b", "c", "c"]), None, "column 'group' of totals holds lists"),
         (FRAME.assign(total=[0, 1, 1, 1]), "region", "adds up to 0 where region is 'north'"),
         (pd.Series({("a", "b"): 1}), None, "labels of 2 kinds; here they must be of 1: group"),
     ],

@@ -29,6 +29,12 @@ def fit(charest_release: bdp.Release) -> Any:
     return run
 
 
+@pytest.mark.parametrize("progress", ["yes", 1])
+def test_progress_is_no_text(fit: Any, progress: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"progress is .*; it must be True or False"):
+        fit("exact", progress=progress)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_pymc_samples_as_it_is_told(fit: Any, charest_release: bdp.Release, sampler: str) -> None:

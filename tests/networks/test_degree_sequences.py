@@ -126,7 +126,7 @@ def test_a_hundred_thousand_noisy_degrees_are_projected():
         (nx.path_graph(4), r"degrees is a Graph; .* as bdp\.networks\.degrees\(graph\)"),
         (Network(4), "degrees is a Network"),
         ([[1], [1, 2]], "entries of different lengths"),
-        (np.ma.array([1, 1], mask=[0, 1]), "degrees has masked entries"),
+        (np.ma.array([1, 1], mask=[0, 1]), "degrees has masked values"),
     ],
 )
 def test_what_are_no_degrees_is_refused(wrong, said):

@@ -1,6 +1,8 @@
 """The ledger: opening and naming one, and what is refused."""
 
+import errno
 import math
+import os
 import time
 from pathlib import Path
 
@@ -40,6 +42,33 @@ def test_a_file_appears_with_the_first_budget_and_never_again(tmp_path, monkeypa
     assert not (tmp_path / "b.db").exists()
 
 
+def test_an_empty_file_is_no_new_ledger(tmp_path, monkeypatch):
+    """It may be what a crash left of one, whose spends would be forgotten."""
+    path, url = tmp_path / "b.db", f"sqlite:///{tmp_path}/b.db"
+    ledger = bdp.Ledger.open(url)
+    path.touch()
+    refused = pytest.raises(bdp.errors.LedgerCorrupted, match=r"a file of 0 bytes.*remove the file")
+    with refused:
+        ledger.create("s", epsilon=1.0, neighbours="edge")
+    with refused:
+        bdp.Ledger.open(url)
+    path.unlink()
+    for links in (os.link, no_link):  # it is never empty, not even while it is made
+        monkeypatch.setattr(os, "link", links)
+        ledger._store._database.make()
+        assert path.stat().st_size
+        assert bdp.Ledger.open(url).datasets() == []
+        ledger._store._database.make()  # as another process may have done meanwhile
+        ledger.create("s", epsilon=1.0, neighbours="edge")
+        assert bdp.Ledger.open(url).datasets() == ["s"]
+        assert [*tmp_path.iterdir()] == [path]
+        path.unlink()
+
+
+def no_link(*paths):
+    raise OSError(errno.EPERM, "Operation not permitted")
+
+
 def test_unknown_and_second_datasets(survey, url):
     ledger = bdp.Ledger.open(url)
     with pytest.raises(bdp.errors.InvalidInput, match=r"'surwey', which isn't .*: it has 'survey'"):
@@ -51,8 +80,9 @@ def test_unknown_and_second_datasets(survey, url):
 
 
 def test_a_url_is_opened(url):
-    with pytest.raises(bdp.errors.InvalidInput, match=r"store is .*bdp\.Ledger\.open"):
-        bdp.Ledger(url)
+    for store in (url, None):
+        with pytest.raises(bdp.errors.InvalidInput, match=r"store is .*bdp\.Ledger\.open"):
+            bdp.Ledger(store)
 
 
 SPELLINGS = ["Z\u00fcrich 2026", "Zu\u0308rich 2026", "  Z\u00fcrich 2026 ", "Zu\u0308rich 2026\t"]

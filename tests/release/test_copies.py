@@ -99,6 +99,12 @@ GROUPED = pd.DataFrame({"g": [1] * 4 + [2] * 4, "v": [0, 1] * 4})
         ([0, 1], type(ONES), {}, "mechanism is the class"),
         (GROUPED, ONES, {"by": ["g"]}, "by is a list"),
         (GROUPED.assign(g=[["n"]] * 8), ONES, {"by": "g"}, "column 'g' of frames holds lists"),
+        (
+            GROUPED.assign(g=[("n", ["m"])] * 8),
+            ONES,
+            {"by": "g"},
+            "column 'g' of frames holds lists",
+        ),
         ([3], bdp.mechanisms.DiscreteLaplaceMechanism(scale=2.0), {}, "bdp.Release.of"),
     ],
 )

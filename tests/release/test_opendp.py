@@ -116,6 +116,7 @@ def other(part: Measurement, **changed: Any) -> Table:
         (other(PAIRS[0], noisy_measurement=np.arange(6.0)), {}, r"aren't whole"),
         (other(PAIRS[0], noisy_measurement=np.full(6, 2**31 - 1)), {}, r"the range of i32"),
         (other(PAIRS[0], clique=("age", "ill")), {}, r"different sets of the columns"),
+        (TABLE, {"missing": 3}, r"missing is 3; it must be a text"),
         (TABLE, {"missing": "f"}, r"missing is 'f', which is a label of column 'sex'"),
     ],
 )

@@ -393,6 +393,20 @@ def test_a_place_that_cannot_be_written_is_named(charest_release: bdp.Release):
         charest_release.save("/proc/release")
 
 
+def test_a_disk_with_little_room_is_named_before_anything_is_drawn_and_saved_on_after(
+    tmp_path: Path, charest_release: bdp.Release
+):
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, limits[1]))
+    try:
+        with pytest.raises(bdp.errors.InvalidInput, match="nothing can be written in folder"):
+            check_target(tmp_path / "r", MANIFEST, force=False)
+        assert bdp.Release.load(charest_release.save(tmp_path / "r")) == charest_release
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
 @pytest.mark.parametrize("name", [".", "..", "/", "x" * 300])
 @pytest.mark.parametrize("force", [True, False])
 def test_a_folder_that_cannot_be_replaced_is_refused_before_anything_is_drawn(

@@ -201,6 +201,20 @@ def test_all_batches_are_looked_at(folder, run_cli):
     assert "column 'age' has values outside its bounds" in said
 
 
+@pytest.mark.parametrize("line", ["20,1\n", "20,1,none,south,true,2020-01-01,f,1,1,1,1\n"])
+def test_a_line_of_another_length_is_no_fault_of_all_columns(folder, run_cli, line):
+    whole = ROWS.splitlines(keepends=True)[0] + "20,1,none,south,true,2020-01-01,f,1\n"
+    (folder / "survey.csv").write_text(whole + line)
+    for command in ("schema check survey.toml survey.csv", RELEASED):
+        status, _, said = run_cli(command)
+        assert status == 2
+        assert "a line has more fields, or fewer, than the first has names" in said
+        assert "column" not in said
+
+
+RELEASED = "synthesize survey.csv --schema survey.toml --epsilon 1 --out r"
+
+
 @pytest.mark.parametrize("kind", ["xlsx", "dta", "sav"])
 def test_files_of_other_programs(tmp_path, monkeypatch, run_cli, kind):
     """Their columns' names make a template, and their records are checked as those of a CSV."""

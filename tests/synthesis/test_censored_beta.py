@@ -240,6 +240,7 @@ def test_bad_data_are_refused_and_nothing_is_spent(data, message, dataset):
         ({"prior_lambda": (0.0, 1.5)}, "prior_lambda.*Pareto"),
         ({"largest": 0.05}, "largest"),
         ({"grid": (64, 64)}, "grid"),
+        ({"epsilon": 1e15, "copies": 2}, "for 2 copies; it may be at most 4e.09"),
     ],
 )
 def test_bad_options_are_refused(options, message):

@@ -135,6 +135,17 @@ def test_bad_data_are_refused(data, message):
         Synthesizer(epsilon=1.0, expected=EXPECTED).release(data)
 
 
+def test_a_series_whose_rows_numbers_may_be_its_areas_is_refused():
+    made = Synthesizer(epsilon=1.0, expected={0: 1.0, 1: 2.0, 2: 3.0}, copies=1)
+    events = pd.Series([0, 2, 2])
+    with pytest.raises(bdp.errors.InvalidInput, match=r"data\.to_dict\(\), or .*data\.tolist\(\)"):
+        made.release(events)
+    assert made.release(events.tolist()).mechanism.n == 3
+    assert made.release(events.to_dict()).mechanism.n == 4
+    assert made.release(events.rename_axis("area")).mechanism.n == 4
+    assert made.release(pd.Series([0, 2, 2, 1])).mechanism.n == 4
+
+
 def test_the_number_of_events_is_asked_for_where_it_matters():
     with pytest.raises(bdp.errors.InvalidInput, match="n is missing"):
         Synthesizer(epsilon=1.0, expected=[1.0, 2.0]).guarantee()

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import PurePath
 
 import numpy as np
 import pandas as pd
@@ -315,3 +316,11 @@ def test_columns_keep_their_names_whatever_their_order_in_the_file(synthesizer, 
     bounds = {"age": (0, 100), "income": (0, 200)}
     made = synthesizer(1.0, copies=1, bounds=bounds, bins=2)
     same(made, bdp.scan(source, ["income", "age"], rows=ROWS), people[["income", "age"]])
+
+
+@pytest.mark.parametrize("path", ["people.csv", PurePath("people.csv")])
+def test_a_path_in_place_of_records_is_told_how_a_file_is_read(path):
+    table = bdp.TableSynthesizer({"age": {"type": "integer", "bounds": (0, 9)}}, epsilon=1.0)
+    for made in (table, bdp.BetaBinomialSynthesizer(1.0)):
+        with pytest.raises(bdp.errors.InvalidInput, match=r"bdp\.scan\(file, columns\)"):
+            made.release(path)

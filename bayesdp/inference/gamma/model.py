@@ -19,8 +19,9 @@ intervals of a normal posterior still cover 94.5%.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -28,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.checks import check_at_least_one, check_one_of, keep
+from bayesdp.checks import check_one_of, keep
 from bayesdp.core.sum_views import PositiveSumView
 from bayesdp.core.views import ExactView, NoiseView, check_tractable, view_of
 from bayesdp.engines import exact
@@ -49,11 +50,13 @@ from bayesdp.inference.gamma.total import (
     total_through_copies,
     total_through_noise,
 )
-from bayesdp.inference.gaussian.release import is_noise, size_of
-from bayesdp.inference.predictive_statistics import Rng, Statistic, Theta
+from bayesdp.inference.gaussian.release import is_noise, naive_size
+from bayesdp.inference.predictive_statistics import Rng, Statistic, Theta, known_size
 from bayesdp.inference.readers import instead
 from bayesdp.inference.result import groups_of
-from bayesdp.inference.several import Releases, agreed_size, parts_alone, parts_of, releases_of
+from bayesdp.inference.several import Releases, parts_alone, parts_of, releases_of
+from bayesdp.inference.sizes import Sizes, kept_sizes, sizes_of_parts, sizes_of_prior
+from bayesdp.inference.unknown_size import over_sizes
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
 from bayesdp.mechanisms.counts.exact_statistic import value_of
 from bayesdp.mechanisms.families.gamma import check_positive_interval, check_shape
@@ -104,8 +107,10 @@ class GammaModel(Model):
     bounds : tuple of two floats, optional
         Bounds that the records of a noisy sum or mean were moved to where they were beyond; None
         if none was. Releases of copies declare theirs.
-    n : int, optional
-        The number of records, where it is known but the release doesn't say it.
+    n : int, range or array_like of float, optional
+        Where the release doesn't say the number of records: the number, a range of equally likely
+        ones, or an array whose element k is Pr[n = k], in each group by itself. A prior is summed
+        out by few numbers (`bayesdp.inference.unknown_size`).
 
     Raises
     ------
@@ -134,7 +139,7 @@ class GammaModel(Model):
     shape: float = 1.0
     statistic: str = "sum"
     bounds: tuple[float, float] | None = None
-    n: int | None = None
+    n: Any = None
 
     family: ClassVar[str] = "gamma"
     engines: ClassVar[tuple[str, ...]] = ("exact", "pymc", "stan")
@@ -162,7 +167,7 @@ class GammaModel(Model):
         if self.bounds is not None:
             object.__setattr__(self, "bounds", check_positive_interval(self.bounds))
         if self.n is not None:
-            keep(self, n=check_at_least_one("n", self.n, "or None if the release says it"))
+            keep(self, n=kept_sizes(self.n, 1))
 
     def posterior(self, release: Releases) -> GammaMixture:
         """Compute the exact posterior of the rate.
@@ -316,24 +321,36 @@ class GammaModel(Model):
     def _with_mean(self, rate: Floats) -> dict[str, Floats]:
         return {"rate": rate, "mean": self.shape / rate}
 
+    @property
+    def _said(self) -> Sizes | None:
+        """Possible numbers of records and their probabilities, as far as the model says."""
+        return None if self.n is None else sizes_of_prior(self.n, 1)
+
     def _posterior_of(self, parts: Sequence[Part]) -> RatePosterior:
-        n, known = agreed_size(parts, self.n), [part for part in parts if is_exact(part.mechanism)]
+        for part in parts:
+            self._check_read(part.mechanism)
+        sizes = sizes_of_parts(parts, self._said, type(self).__name__)
+        return over_sizes(sizes, partial(self._posterior_given, parts))
+
+    def _posterior_given(self, parts: Sequence[Part], n: int) -> RatePosterior:
+        known = [part for part in parts if is_exact(part.mechanism)]
         each = [self._seen(part, n) for part in parts if part not in known]
-        bounds, size = self._bounds_of(parts), size_of(parts[0], n)
-        sums: Sums = FreeSums(size, self.shape, self.prior)
+        bounds = self._bounds_of(parts)
+        sums: Sums = FreeSums(n, self.shape, self.prior)
         if bounds is not None and bounds.exact(self.shape):
-            sums = BoundedSums(size, bounds.ends, bounds.clip, self.prior)
+            sums = BoundedSums(n, bounds.ends, bounds.clip, self.prior)
         if not known:
             return posterior_of_rate(each, sums, self.shape, self.prior)
-        totals = {self._known(part, size) for part in known}
+        totals = {self._known(part, n) for part in known}
         if len(totals) > 1:
             raise InvalidInput("the exact releases differ, but are to be of one sum")
-        return posterior_given_total(totals.pop(), each, sums, self.prior)
+        found = posterior_given_total(totals.pop(), each, sums, self.prior)
+        if self.statistic == "sum":
+            return found
+        return replace(found, log_evidence=found.log_evidence + math.log(n))  # of the mean
 
     def _known(self, part: Part, n: int) -> float:
         """Sum of the records where it was released exactly."""
-        if not self.reads(part.mechanism):
-            raise self._unlike(part.mechanism)
         total = float(value_of(part.outputs)) * (1 if self.statistic == "sum" else n)
         if not total > 0:
             raise InvalidInput("the exact sum isn't positive; that of gamma records always is")
@@ -352,34 +369,32 @@ class GammaModel(Model):
             )
         return found.pop() if found else None
 
-    def _seen(self, part: Part, n: int | None) -> SeenTotal:
-        mechanism: Any = part.mechanism
-        if view_of(mechanism, PositiveSumView) is None:
-            check_tractable(mechanism, PositiveSumView)
-        if not self.reads(mechanism):
-            raise self._unlike(mechanism)
-        size = size_of(part, n)
-        if (view := view_of(mechanism, PositiveSumView)) is None:
-            noise: Any = view_of(mechanism, NoiseView)
-            return total_through_noise(part, noise.cell, size, self.statistic)
+    def _seen(self, part: Part, n: int) -> SeenTotal:
+        if (view := view_of(part.mechanism, PositiveSumView)) is None:
+            noise: Any = view_of(part.mechanism, NoiseView)
+            return total_through_noise(part, noise.cell, n, self.statistic)
         if view.shape != self.shape:
             raise InvalidInput(
                 f"the copies are of gamma records of shape {quoted(view.shape)}, but the model has "
                 f"shape = {quoted(self.shape)}; give it the copies' own"
             )
-        return total_through_copies(part, view, size)
+        return total_through_copies(part, view, n)
 
-    def _unlike(self, mechanism: Any) -> InvalidInput:
-        return InvalidInput(
-            f"the release's mechanism {quoted(mechanism.name)} doesn't randomise what a "
-            f"GammaModel can read; it takes {TAKES}; {instead(mechanism)}"
-        )
+    def _check_read(self, mechanism: Any) -> None:
+        if view_of(mechanism, PositiveSumView) is None and not is_exact(mechanism):
+            check_tractable(mechanism, PositiveSumView)
+        if not self.reads(mechanism):
+            raise InvalidInput(
+                f"the release's mechanism {quoted(mechanism.name)} doesn't randomise what a "
+                f"GammaModel can read; it takes {TAKES}; {instead(mechanism)}"
+            )
 
     def _naive(self, part: Part) -> GammaMixture:
+        self._check_read(part.mechanism)
+        n = naive_size(part, self._said, type(self).__name__)
         if is_exact(part.mechanism):
-            size = size_of(part, self.n)
-            return known_total(size, self._known(part, size), self.shape, self.prior)
-        n = self._seen(part, self.n).seen.n
+            return known_total(n, self._known(part, n), self.shape, self.prior)
+        self._seen(part, n)  # which refuses another shape
         if view_of(part.mechanism, PositiveSumView) is not None:
             released = np.concatenate([part.mechanism.records(z) for z in part.outputs])
             size, total = released.size, float(released.sum())
@@ -396,7 +411,7 @@ class GammaModel(Model):
 
     def _new_statistic(self, part: Part, theta: Theta, rng: Rng) -> Any:
         """Draw the sum of new records, within the public bounds if there are any."""
-        n, view = size_of(part, self.n), view_of(part.mechanism, PositiveSumView)
+        n, view = known_size(part, self._said), view_of(part.mechanism, PositiveSumView)
         total: Any = self._new_total(self._bounds_of([part]), n, float(theta["rate"]), rng)
         if view is not None:
             return view.statistic(n, min(max(total, n * view.bounds[0]), n * view.bounds[1]))

@@ -28,6 +28,7 @@ from bayesdp.errors import InvalidInput
 from bayesdp.inference.gamma.sums import Sums
 from bayesdp.inference.gaussian.mean import Seen, nodes_of, seen_through_noise
 from bayesdp.inference.gaussian.windows import shared, window
+from bayesdp.inference.unknown_size import Impossible
 from bayesdp.mechanisms.noise.reach import range_of
 from bayesdp.release import Part
 
@@ -71,7 +72,7 @@ def total_through_noise(part: Part, cell: Cell, n: int, statistic: str) -> SeenT
     if cell.bounding == "inflated":  # beyond the end, all is moved to it
         furthest = (range_of(cell)[1] + _BEYOND * cell.scale) / unit
     if not high > 0:
-        raise InvalidInput("the outputs have probability zero under the model")
+        raise Impossible("the outputs have probability zero under the model")
 
     def log_law(totals: Floats) -> Floats:
         return seen.log_law(np.minimum(totals, furthest))
@@ -129,7 +130,7 @@ class _InLogs:
         ends = [sums.ends, *(one.seen.ends for one in each)]
         least, most = max(low for low, _ in ends), min(high for _, high in ends)
         if not least < most:
-            raise InvalidInput("the releases together have probability zero under the model")
+            raise Impossible("the releases together have probability zero under the model")
         return cls(each, sums, least, most)
 
     @property
@@ -220,7 +221,7 @@ def posterior_given_total(
     """
     least, most = sums.ends
     if not least <= total <= most:
-        raise InvalidInput("the exact sum isn't that of records within the bounds")
+        raise Impossible("the exact sum isn't that of records within the bounds")
     logs, shapes = sums.terms(np.array([math.log(total)]))
     law = np.sum([one.seen.log_law(np.array([total]))[0] for one in each])
     logs, shapes = logs[0] - math.log(total), shapes[0]
@@ -228,7 +229,7 @@ def posterior_given_total(
     if atom is not None and total == atom[1]:
         logs, shapes = np.array([atom[0]]), np.array([atom[2]])
     if not np.max(logs) + law > -math.inf:
-        raise InvalidInput("the releases together have probability zero under the model")
+        raise Impossible("the releases together have probability zero under the model")
     return _mixture(logs + law, shapes, np.full(shapes.size, prior[1] + total))
 
 

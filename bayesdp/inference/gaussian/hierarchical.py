@@ -176,7 +176,8 @@ class HierarchicalGaussianModel(Model):
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws moments of a part's new records, given the parameters."""
-        return partial(moments, self.sd, self.statistic, self.n, part)
+        sizes = None if self.n is None else [(self.n, 1.0)]
+        return partial(moments, self.sd, self.statistic, sizes, part)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that explains the outputs."""

@@ -26,6 +26,7 @@ from bayesdp.core.views import Cell, NormalView
 from bayesdp.engines.normal_mixture import NormalMixture, normal_logpdf
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.gaussian.windows import shared, window, within
+from bayesdp.inference.unknown_size import Impossible
 from bayesdp.mechanisms.noise.reach import range_of
 from bayesdp.release import Part
 
@@ -120,7 +121,7 @@ def seen_together(each: Sequence[Seen]) -> Seen:
         return each[0]
     low, high = max(one.ends[0] for one in each), min(one.ends[1] for one in each)
     if not low < high:
-        raise InvalidInput("the releases together have probability zero under the model")
+        raise Impossible("the releases together have probability zero under the model")
     return Seen(
         each[0].n,
         (low, high),

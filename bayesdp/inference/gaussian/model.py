@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, keep
+from bayesdp.checks import keep
 from bayesdp.engines import exact
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.normal_inverse_gamma import NormalInverseGammaMixture
@@ -41,11 +41,13 @@ from bayesdp.inference.gaussian.nuts import all_observed
 from bayesdp.inference.gaussian.pair import PairPosterior, known_pair, posterior_of_pair
 from bayesdp.inference.gaussian.predictive import moments
 from bayesdp.inference.gaussian.release import (
+    check_read,
     checked_prior,
     checked_sd,
     is_of_normal,
     naive_mean,
     naive_pair,
+    naive_size,
     noises_of_normal,
     seen_mean,
     seen_pair,
@@ -55,12 +57,13 @@ from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.result import groups_of
 from bayesdp.inference.several import (
     Releases,
-    agreed_size,
     only_one,
     parts_alone,
     parts_of,
     releases_of,
 )
+from bayesdp.inference.sizes import Sizes, alone, kept_sizes, sizes_of_parts, sizes_of_prior
+from bayesdp.inference.unknown_size import over_sizes
 from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
@@ -86,8 +89,10 @@ class GaussianModel(Model):
         The statistic of a noisy release. With sd unknown it has two numbers: the mean and the
         variance with divisor n - 1, or the sum and the sum of squares. Releases of copies and
         conjugate releases declare it themselves.
-    n : int, optional
-        The number of records, where it is known but the release doesn't say it.
+    n : int, range or array_like of float, optional
+        Where the release doesn't say the number of records: the number, a range of equally likely
+        ones, or an array whose element k is Pr[n = k], in each group by itself. A prior is for the
+        "exact" engine, which sums it out by few numbers (`bayesdp.inference.unknown_size`).
 
     Raises
     ------
@@ -114,7 +119,7 @@ class GaussianModel(Model):
     prior: tuple[float, ...] | None = None
     sd: float | None = None
     statistic: str = "mean"
-    n: int | None = None
+    n: Any = None
 
     family: ClassVar[str] = "gaussian"
     engines: ClassVar[tuple[str, ...]] = ("exact", "pymc", "stan")
@@ -142,7 +147,7 @@ class GaussianModel(Model):
         if self.statistic not in ("mean", "sum"):
             raise InvalidInput(f"statistic is {quoted(self.statistic)}; it must be 'mean' or 'sum'")
         if self.n is not None:
-            keep(self, n=check_at_least_one("n", self.n, "or None if the release says it"))
+            keep(self, n=kept_sizes(self.n, self._least))
 
     def posterior(self, release: Releases) -> Posterior:
         """Compute the exact posterior of mu, or of mu and sigma.
@@ -157,7 +162,8 @@ class GaussianModel(Model):
         InvalidInput
             If the release has groups, or the model doesn't fit it.
         """
-        return self._posterior_of(parts_alone(release)).mixture
+        found: Posterior = self._posterior_of(parts_alone(release)).mixture
+        return found
 
     def log_evidence(self, release: Releases) -> float:
         """Compute the log of the outputs' probability, or density, under the model.
@@ -213,11 +219,12 @@ class GaussianModel(Model):
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws moments of a part's new records, given the parameters."""
-        return partial(moments, self.sd, self.statistic, self.n, part)
+        return partial(moments, self.sd, self.statistic, self._said, part)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that explains the outputs."""
-        return noises_of_normal(parts_of(release), self.sd, self.n, self.statistic)
+        largest = None if self._said is None else max(size for size, _ in self._said)
+        return noises_of_normal(parts_of(release), self.sd, largest, self.statistic)
 
     def naive_posterior(self, release: Release) -> Posterior:
         """Compute the posterior that treats pooled copies as real data, or noisy numbers as true.
@@ -231,8 +238,14 @@ class GaussianModel(Model):
     def _posteriors(self, release: Releases) -> Sequence[MeanPosterior | PairPosterior]:
         return [self._posterior_of(parts) for parts in parts_of(release)]
 
-    def _posterior_of(self, parts: Sequence[Part]) -> MeanPosterior | PairPosterior:
-        n, exact = agreed_size(parts, self.n), [p for p in parts if is_exact(p.mechanism)]
+    def _posterior_of(self, parts: Sequence[Part]) -> Any:
+        for part in parts:
+            check_read(part.mechanism)
+        sizes = sizes_of_parts(parts, self._said, type(self).__name__)
+        return over_sizes(sizes, partial(self._posterior_given, parts))
+
+    def _posterior_given(self, parts: Sequence[Part], n: int) -> MeanPosterior | PairPosterior:
+        exact = [part for part in parts if is_exact(part.mechanism)]
         each = seen_pair if self.sd is None else seen_mean
         seen: list[Any] = [each(p, n, self.statistic) for p in parts if p not in exact]
         if exact:
@@ -243,10 +256,12 @@ class GaussianModel(Model):
         return posterior_of_mean(mean, self.sd, self._normal_prior)
 
     def _naive_posteriors(self, release: Release) -> list[Posterior]:
+        sizes = [naive_size(part, self._said, type(self).__name__) for part in release.parts]
+        parts = list(zip(release.parts, sizes, strict=True))
         if self.sd is None:
-            pairs = [naive_pair(part, self.n, self.statistic) for part in release.parts]
+            pairs = [naive_pair(*part, self.statistic) for part in parts]
             return [known_pair(*pair, self.prior or ()) for pair in pairs]
-        means = [naive_mean(part, self.n, self.statistic) for part in release.parts]
+        means = [naive_mean(*part, self.statistic) for part in parts]
         return [known_mean(*mean, self.sd, self._normal_prior) for mean in means]
 
     @property
@@ -303,7 +318,18 @@ class GaussianModel(Model):
         return {**data, "P": len(prior), "prior": prior}
 
     def _observed(self, release: Releases, engine: str) -> list[Observed]:
-        return all_observed(only_one(release, engine), self.sd, self.n, self.statistic, engine)
+        n = self.n if self._said is None else alone(self._said, engine)
+        return all_observed(only_one(release, engine), self.sd, n, self.statistic, engine)
+
+    @property
+    def _least(self) -> int:
+        """The least number of records that has what is released."""
+        return 1 if self.sd is not None else 2
+
+    @property
+    def _said(self) -> Sizes | None:
+        """Possible numbers of records and their probabilities, as far as the model says."""
+        return None if self.n is None else sizes_of_prior(self.n, self._least)
 
     @property
     def _normal_prior(self) -> tuple[float, float] | None:

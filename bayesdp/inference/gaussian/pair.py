@@ -26,6 +26,7 @@ from scipy import special
 from bayesdp.engines.normal_inverse_gamma import NormalInverseGammaMixture
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.gaussian.windows import shared, within
+from bayesdp.inference.unknown_size import Impossible
 from bayesdp.mechanisms.laws import HALF_LOG_2PI
 
 Floats = NDArray[np.float64]
@@ -98,7 +99,7 @@ def seen_together(each: Sequence[SeenPair]) -> SeenPair:
         for name in ("means", "variances")
     )
     if not (means[0] < means[1] and variances[0] < variances[1]):
-        raise InvalidInput("the releases together have probability zero under the model")
+        raise Impossible("the releases together have probability zero under the model")
     return SeenPair(
         each[0].n,
         means,
@@ -198,7 +199,7 @@ def _starts(seen: SeenPair, prior: tuple[float, ...]) -> tuple[Ends, Ends]:
     h = (seen.n - 1) / 2
     low, high = within(seen.near[1], (max(seen.variances[0], 0.0), seen.variances[1]))
     if high <= 0:
-        raise InvalidInput("the outputs have probability zero under the model")
+        raise Impossible("the outputs have probability zero under the model")
     u_high = min(math.log(b) + 60 / a + 60 / h, math.log(high))
     if u_high > _MOST_LOG:
         raise InvalidInput(
@@ -234,7 +235,7 @@ def _window(
         grids = [np.linspace(low, high, _COARSE) for low, high in (s, u)]
         values = log_weight(*grids)
         if not values.max() > -math.inf:
-            raise InvalidInput("the outputs have probability zero under the model")
+            raise Impossible("the outputs have probability zero under the model")
         windows, grown = [], False
         for axis, (grid, ends) in enumerate(zip(grids, limits, strict=True)):
             good = np.flatnonzero(values.max(axis=1 - axis) >= values.max() - _FAR)

@@ -33,6 +33,7 @@ from bayesdp.inference.gaussian.pair_copies import pair_through_copies
 from bayesdp.inference.gaussian.pair_noise import pair_through_noise
 from bayesdp.inference.readers import instead
 from bayesdp.inference.several import Releases, releases_of
+from bayesdp.inference.sizes import Sizes, sizes_of_parts
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.release import Part, Release
 from bayesdp.warned import warn_about
@@ -64,7 +65,7 @@ def size_of(part: Part, n: int | None) -> int:
     if public is None and n is None:
         raise InvalidInput(
             "n isn't in this release; give the model the number of records that was released "
-            "elsewhere, as GaussianModel(sd=1, n=1000)"
+            "elsewhere, as n=1000"
         )
     if public is not None and n is not None and public != n:
         raise InvalidInput(
@@ -95,6 +96,14 @@ def is_of_normal(mechanism: Any) -> bool:
     if noise is not None:
         return is_noise(mechanism) and noise.shape in ((), (2,))
     return view_of(mechanism, NormalView) is not None
+
+
+def check_read(mechanism: Any) -> None:
+    """Raise InvalidInput unless a Gaussian model may have the law of the mechanism's outputs."""
+    if is_of_normal(mechanism):
+        return
+    check_tractable(mechanism, NormalView)
+    raise unlike(mechanism)
 
 
 def is_smooth(mechanism: Any) -> bool:
@@ -200,6 +209,23 @@ def noises_of_moments(parts: Sequence[Part], n: int | None, statistic: str) -> I
         alone += sum(each.needed for each in noise_from_moments(matrices, scales, gaussian))
     together = sum(each.needed for each in apart)
     yield Noise(max(alone, together), sum(each.numbers for each in apart))
+
+
+def naive_size(part: Part, said: Sizes | None, model: str) -> int:
+    """Return the number of records that a naive analysis takes; of copies' records, any.
+
+    Raises
+    ------
+    InvalidInput
+        If it is unknown, and what was released aren't records.
+    """
+    sizes = sizes_of_parts([part], said, model)
+    if len(sizes) > 1 and not getattr(part.mechanism, "size", None):
+        raise InvalidInput(
+            "n has a prior, and noisy numbers aren't the moments of records without a number of "
+            "these: there is no naive posterior; use fit()"
+        )
+    return sizes[0][0]
 
 
 def naive_mean(part: Part, n: int | None, statistic: Any) -> tuple[int, float]:

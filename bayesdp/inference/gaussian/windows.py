@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.inference.unknown_size import Impossible
 
 Floats = NDArray[np.float64]
 
@@ -44,7 +44,7 @@ def window(
         points = np.linspace(low, high, _COARSE)
         values = log_weight(points)
         if not values.max() > -math.inf:
-            raise InvalidInput("the outputs have probability zero under the model")
+            raise Impossible("the outputs have probability zero under the model")
         good = np.flatnonzero(values >= values.max() - far)
         below, above = good[0] == 0 and low > ends[0], good[-1] == _COARSE - 1 and high < ends[1]
         if below or above:

@@ -357,7 +357,7 @@ def _checked_prior(prior: Any) -> Prior:
     if not (math.isfinite(m) and all(0 < v < math.inf for v in (s, c, d)) and d <= 10):
         raise InvalidInput(
             f"prior is {quoted(prior)}; it must be four numbers (m, s, c, d), of location ~ N(m, "
-            "s^2) and log scale ~ N(log c, d^2), s and c positive and d from 0 to 10, as "
+            "s^2) and log scale ~ N(log c, d^2), s, c and d positive and d at most 10, as "
             "(40, 20, 10, 1)"
         )
     return m, s, c, d

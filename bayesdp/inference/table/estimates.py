@@ -178,6 +178,17 @@ def cell_names(schema: Schema) -> list[str]:
     return [cell_name(name, one) for name, each in schema.columns.items() for one in each.names]
 
 
+def check_fitted(idata: Any) -> None:
+    """Raise InvalidInput unless a posterior is that of a whole table."""
+    family = getattr(idata, "attrs", {}).get("family")
+    if family != "table":
+        given = f"of the family {quoted(family)}" if family else quoted(idata)
+        raise InvalidInput(
+            f"the posterior is {given}; it must be a fit of a whole table, of the family 'table' "
+            "(bdp.TableModel, bayesdp fit --family table)"
+        )
+
+
 def check_target(target: Any) -> str:
     """Return what is estimated, the population's numbers or the data's, or raise InvalidInput."""
     if target not in TARGETS:

@@ -23,7 +23,7 @@ from bayesdp.inference.table.doubts import (
     doubts_of_coefficients,
     doubts_of_unmeasured,
 )
-from bayesdp.inference.table.estimates import Estimates, check_target
+from bayesdp.inference.table.estimates import Estimates, check_fitted, check_target
 from bayesdp.inference.table.imputation import imputed
 from bayesdp.inference.table.margins import (
     Margin,
@@ -102,8 +102,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             If it isn't a fit of `TableModel`.
         """
         groups = {name: idata[name] for name in idata.groups()} if hasattr(idata, "groups") else {}
-        if getattr(idata, "attrs", {}).get("family") != "table":
-            raise InvalidInput("idata isn't a TableModel's fit; give what its fit returned")
+        check_fitted(idata)
         if records is not None:
             names = list(schema_of(idata.attrs["schema"]).columns)
             dims = ("chain", "table", "record", "column")

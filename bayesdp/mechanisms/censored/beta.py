@@ -84,6 +84,8 @@ from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours
 from bayesdp.privacy.profile import Profile, pure_profile
 
 Floats = NDArray[np.float64]
+WIDE = 4e9
+"""Epsilon of an interval that clips nothing: log densities are below 1e9 for lambda 1e6."""
 _SAFE = 1 + 2.0**-50  # covers the rounding of the width and of the products below
 _ATTACHED = (
     "A record's weight doesn't depend on other records: neighbours add, remove or replace a record "
@@ -189,6 +191,11 @@ class CensoredBetaMechanism(Mechanism):
         """
         epsilon, copies = check_epsilon(epsilon), check_at_least_one("copies", copies)
         share, given = epsilon / copies, center
+        if share > WIDE:
+            raise InvalidInput(
+                f"epsilon is {quoted(epsilon)} for {copies} copies; it may be at most {WIDE:g} for "
+                "each, which already clips next to nothing: take that"
+            )
         if not math.isfinite(center := as_float(center)):
             raise InvalidInput(f"center is {quoted(given)}; it must be a finite number")
         relation = of_records(neighbours)

@@ -268,7 +268,7 @@ class NoisyTableMechanism(Mechanism):
             return dataclasses.replace(like, rounds=made, choice=choice)
 
         if like.noise == "laplace":
-            factor = copies / epsilon
+            factor = max(copies / epsilon, _LEAST)
         elif delta == 0:
             raise InvalidInput(
                 "delta is 0, and Gaussian noise has no pure epsilon: ask for a positive delta, "

@@ -21,7 +21,8 @@ depends on the records through a mechanism whose promise is fixed. For neighbour
 where no family's copy costs more than e. With delta: `ModipsSBSMechanism` adds noise to numbers
 that don't depend on the prior, with scales that don't. So the noisy numbers could be drawn before
 the choices, and all outputs are post-processing of both: (copies e0 + e, delta), where (e, delta)
-is the promise of copies * each noisy statistics, whichever families are chosen.
+is the promise of copies * each noisy statistics, whichever families are chosen; and so is the
+epsilon at delta of the two profiles beside each other, which is mostly less.
 
 This holds under the relation of the release, replace-one where n is public and add/remove-one where
 it isn't. In the latter case a replacement is a removal and an addition, and a choice then costs 2
@@ -168,8 +169,11 @@ class SelectedModipsMechanism(Mechanism):
                 max(made, key=lambda promise: promise.epsilon),
             ]
         )
+        proved = self.profile(copies=copies, neighbours=neighbours).epsilon(promise.delta)
         return dataclasses.replace(
-            promise, source="bayesdp.mechanisms.modips.selected; Liu (2016), Proposition 2"
+            promise,
+            epsilon=min(promise.epsilon, proved),
+            source="bayesdp.mechanisms.modips.selected; Liu (2016), Proposition 2",
         )
 
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:

@@ -219,6 +219,9 @@ def test_an_exact_sum_is_one_with_next_to_no_noise(bounds, total):
         step = noisy.mechanism.step  # a lattice point has a probability, the exact sum a density
         law = model.log_evidence(noisy) - math.log(step)
         assert model.log_evidence(exactly(total, 12)) == pytest.approx(law, abs=1e-3)
+        mean = GammaModel((4.0, 4.0), statistic="mean", bounds=bounds)
+        of_mean = mean.log_evidence(exactly(total / 12, 12))
+        assert of_mean == pytest.approx(law + math.log(12), abs=1e-3)  # a density of the mean
     both = model.posterior([exactly(total, 12), noisy])
     assert both.mean() == pytest.approx(known.mean(), rel=1e-12)
 

@@ -248,7 +248,11 @@ def test_bad_fields_are_named(fields, message):
     [
         ({}, lambda: chosen((1, 1)), "n isn't in this release"),
         ({"n": 4}, lambda: chosen((1, 1), neighbours="replace_one", n=4), "leave n out"),
-        ({"n": 4}, lambda: [chosen((1, 1)), chosen((1, 2))], "one release at a time"),
+        (
+            {"n": 4},
+            lambda: [chosen((1, 1)), chosen((1, 2))],
+            "there are 2; fit one of them",
+        ),
         ({"n": 4, "population": "lognormal"}, lambda: chosen((1, 1)), "no logarithm"),
         (
             {"n": 9},

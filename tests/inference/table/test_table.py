@@ -353,12 +353,18 @@ def test_any_function_of_a_table():
         (lambda p: p.estimate(lambda f: np.nan), "that isn't finite numbers"),
         (lambda p: p.estimate(lambda f: np.arange(len(f))), "differ in how many they are"),
         (lambda p: p.table("age").interval(1.5), "level is 1.5"),
-        (lambda p: bdp.models.TablePosterior.of(None), "isn't a TableModel's fit"),
+        (lambda p: bdp.models.TablePosterior.of(None), "is None; it must be a fit of a whole"),
+        (lambda p: bdp.models.TablePosterior.of(of_binomial()), "is of the family 'binomial'"),
     ],
 )
 def test_wrong_questions_are_told_apart(ask, message):
     with pytest.raises(InvalidInput, match=message):
         ask(fitted())
+
+
+def of_binomial():
+    made = bdp.mechanisms.BetaBinomialMechanism(9, 9, (1.0, 1.0))
+    return bdp.BinomialModel().fit(bdp.Release.of(made, [3]), draws=10)
 
 
 def test_wrong_releases_and_options_are_refused():

@@ -115,7 +115,7 @@ def test_what_is_missing_is_asked_for():
     rng = np.random.default_rng(2)
     synthesizer = bdp.ModipsSynthesizer(Gaussian((-4, 4), 1.0), epsilon=4.0, size=5, public_n=False)
     release = synthesizer.release(rng.uniform(-1, 1, 30))
-    with pytest.raises(bdp.errors.InvalidInput, match=r"n isn't in this release; .* n=1000"):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"n isn't in this release; .*n=1000"):
         bdp.GaussianModel(sd=1.0).posterior(release)
     with pytest.raises(bdp.errors.InvalidInput, match=r"deviation was known.* give the model sd"):
         bdp.GaussianModel(prior=(0, 1, 2, 1), n=30).posterior(release)
