@@ -5,6 +5,7 @@ An interval holds its lower edge but not its upper one, except the last, which h
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Sequence
@@ -188,3 +189,27 @@ def _check_categories(name: str, categories: Any) -> tuple[Any, ...]:
 def _is_real(value: Any) -> bool:
     """Return True if a record is a number, even one beyond all floats, which has a bin too."""
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def check_order(name: str, given: Any, axes: Sequence[Axis] | None) -> None:
+    """Raise InvalidInput, which shows no label, where pandas' labels aren't those of the cells.
+
+    The default labels, 0, 1, 2 ..., say nothing, unless they are categories in another order.
+    """
+    sides = [s for s in ("index", "columns") if hasattr(getattr(given, s, None), "get_loc")]
+    if not axes or not sides:
+        return
+    shape = tuple(axis.size for axis in axes)
+    if np.shape(given) not in (shape, (math.prod(shape),)):
+        return  # not one number for each cell
+    each = [list(range(axis.size) if axis.categories is None else axis.categories) for axis in axes]
+    wanted = each if len(sides) == len(axes) else [list(itertools.product(*each))]
+    for side, labels in zip(sides, wanted, strict=False):
+        found = list(getattr(given, side))
+        silent = found == list(range(len(found))) and set(found) != set(labels)
+        if found != labels and not silent:
+            raise InvalidInput(
+                f"{name} has other labels in its {side} than the cells, or in another order, and "
+                "it is read in the cells' order; put it into that by .reindex, or where it is in "
+                "that order, drop the labels by .to_numpy()"
+            )

@@ -32,15 +32,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import EngineFailed, InvalidInput
+from bayesdp.errors import EngineFailed, InvalidInput, quoted
 from bayesdp.networks.degree_sequences import (
     Integers,
     check_degrees,
     check_graphical,
     erdos_gallai_slack,
+    one_label_each,
 )
 from bayesdp.networks.network import Network
-from bayesdp.networks.network_checks import checked_nodes
 from bayesdp.networks.prior import NormalPrior
 from bayesdp.networks.randomness import Seed, generators
 
@@ -156,14 +156,14 @@ def fit_beta_model(
     """
     d = check_degrees(degrees)
     check_graphical(d)
-    labels = checked_nodes(d.size if nodes is None else nodes)
-    if len(labels) != d.size:
-        raise InvalidInput(f"nodes has {len(labels)} labels, degrees {d.size}; give one each")
+    labels = one_label_each(nodes, d)
     values, group, m = np.unique(d, return_inverse=True, return_counts=True)
     if prior is None:
         _check_exists(d, labels)
         problem = _Groups(values, m, d.size, 0.0, 0.0)
     else:
+        if not isinstance(prior, NormalPrior):
+            raise InvalidInput(f"prior is {quoted(prior)}; it must be a NormalPrior(mean, sd)")
         if np.ndim(prior.mean) or np.ndim(prior.sd):
             raise InvalidInput("prior has arrays; give one mean and one sd, for all nodes")
         problem = _Groups(values, m, d.size, float(prior.mean), float(prior.sd) ** -2.0)

@@ -40,9 +40,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.networks.network import Network, as_network
-from bayesdp.networks.network_checks import check_unmasked
+from bayesdp.networks.network_checks import check_unmasked, checked_nodes
 
 Integers = NDArray[np.int64]
 Slice = tuple[int, int]
@@ -67,9 +67,19 @@ def degrees(graph: Any) -> Integers:
 
 def check_degrees(degrees: ArrayLike) -> Integers:
     """Return the degrees of an undirected graph's nodes, or noisy ones, as integers, or raise."""
+    if hasattr(degrees, "edges"):  # NumPy reads a networkx graph as its labels
+        raise InvalidInput(
+            f"degrees is {quoted(degrees)}; it must be integers, one for each node, as "
+            "bdp.networks.degrees(graph)"
+        )
     check_unmasked("degrees", degrees)
-    d = np.asarray(degrees)
-    if d.ndim == 2:
+    try:
+        d = np.asarray(degrees)
+    except ValueError:
+        raise InvalidInput(
+            "degrees has entries of different lengths; it must be integers, one for each node"
+        ) from None
+    if d.ndim == 2 and len(d) == 2:
         raise InvalidInput(
             f"degrees has shape {d.shape}; out- and in-degrees of a directed network have no "
             "projection or beta-model here: give one degree for each node of an undirected network"
@@ -189,7 +199,15 @@ def network_with_degrees(
         for i, a, b in _steps(-d[order])
     ]
     edges = order[np.concatenate([np.empty((0, 2), np.int64), *ties])]
-    return Network(d.size if nodes is None else nodes, edges)
+    return Network(one_label_each(nodes, d), edges)
+
+
+def one_label_each(nodes: int | Sequence[Hashable] | None, d: Integers) -> Sequence[Hashable]:
+    """Return labels of as many nodes as there are degrees, numbers from 0 by default, or raise."""
+    labels = checked_nodes(d.size if nodes is None else nodes)
+    if len(labels) != d.size:
+        raise InvalidInput(f"nodes has {len(labels)} labels, degrees {d.size}; give one each")
+    return labels
 
 
 def check_graphical(d: Integers) -> None:

@@ -20,6 +20,8 @@ from bayesdp.networks.network_checks import (
     checked_edges,
     checked_matrix,
     checked_nodes,
+    listed_nodes,
+    named_items,
     numbered_edges,
     numbered_ties,
 )
@@ -77,7 +79,7 @@ class Network:
         put(self, "attributes", checked_attributes(self.attributes, self.nodes))
         matrices = {
             name: checked_matrix(name, value, self.nodes, self.directed)
-            for name, value in self.dyad_attributes.items()
+            for name, value in named_items("dyad_attributes", self.dyad_attributes)
         }
         put(self, "dyad_attributes", matrices)
 
@@ -167,14 +169,15 @@ class Network:
         cls,
         edges: Iterable[tuple[Hashable, Hashable]],
         *,
-        nodes: Iterable[Hashable] | None = None,
+        nodes: int | Iterable[Hashable] | None = None,
         directed: bool = False,
         attributes: Mapping[str, Any] | None = None,
     ) -> Network:
         """Make a network from pairs of labels.
 
-        `nodes` lists all labels in order, those of isolates too; without it they are those of the
-        edges, in the order in which they first appear. A mapping as an attribute is read by label.
+        `nodes` lists all labels in order, those of isolates too, or is n for 0 to n - 1; without it
+        they are those of the edges, in the order in which they first appear. A mapping as an
+        attribute is read by label.
         """
         try:
             pairs = [tuple(edge) for edge in edges]
@@ -186,13 +189,12 @@ class Network:
             raise InvalidInput("edges has an entry that isn't a pair; each must be of two nodes")
         ends = [label for pair in pairs for label in pair]
         check_labels("edges", ends)
-        labels = list(dict.fromkeys(ends) if nodes is None else nodes)
-        check_labels("nodes", labels)
+        labels = listed_nodes(list(dict.fromkeys(ends)) if nodes is None else nodes)
         number = {label: i for i, label in enumerate(labels)}
         if any(label not in number for label in ends):
             raise InvalidInput("edges name a label that isn't among the nodes; add it")
         ties = [[number[a], number[b]] for a, b in pairs]
-        return cls(labels, ties, directed, attributes or {})
+        return cls(labels, ties, directed, {} if attributes is None else attributes)
 
     @classmethod
     def from_networkx(cls, graph: networkx.Graph) -> Network:
@@ -232,7 +234,8 @@ class Network:
         pairs, n = numbered_ties(matrix, directed)
         if nodes is not None and len(nodes) != n:
             raise InvalidInput(f"matrix is of {n} nodes, and nodes has {len(nodes)} labels")
-        return cls(n if nodes is None else nodes, pairs, directed, attributes or {})
+        given = {} if attributes is None else attributes
+        return cls(n if nodes is None else nodes, pairs, directed, given)
 
     @classmethod
     def from_pandas(
@@ -251,10 +254,22 @@ class Network:
         """
         import pandas as pd
 
+        for name, given in (("edges", edges), ("nodes", nodes)):
+            if hasattr(given, "to_pandas"):  # of Polars or Arrow
+                raise InvalidInput(
+                    f"{name} is {quoted(given)} of another package than pandas; give it as "
+                    f"{name}.to_pandas()" + ".set_index(label)" * (name == "nodes")
+                )
+        if not isinstance(nodes, pd.DataFrame | None):
+            raise InvalidInput(
+                f"nodes is {quoted(nodes)}; it must be a DataFrame with the labels as its index, "
+                "as pd.DataFrame(index=labels)"
+            )
         attributes = {} if nodes is None else {c: nodes[c].to_numpy() for c in nodes.columns}
         if not isinstance(edges, pd.DataFrame):
             if nodes is None:
                 raise InvalidInput("nodes is missing; give them where ties come in batches")
+            checked_nodes(nodes.index)
             pairs = numbered_edges(edges, nodes.index, source, target)
             return cls(list(nodes.index), pairs, directed, attributes)
         for column in (source, target):

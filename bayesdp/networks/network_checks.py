@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least, is_missing
+from bayesdp.checks import check_at_least, check_numbers, is_missing
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.headers import shown_names
 
@@ -19,20 +19,7 @@ if TYPE_CHECKING:
 
 def checked_nodes(nodes: Any) -> Sequence[Hashable]:
     """Return labels of at least two nodes, each once, or raise InvalidInput."""
-    if isinstance(nodes, Integral) and not isinstance(nodes, bool):
-        nodes = range(check_at_least("nodes", nodes, 2))
-    elif isinstance(nodes, dict) or hasattr(nodes, "columns") or hasattr(nodes, "is_directed"):
-        raise InvalidInput(
-            f"nodes is of type {type(nodes).__name__}, whose ties Network doesn't read; make the "
-            "network with Network.from_networkx, from_adjacency, from_edges or from_pandas"
-        )
-    elif isinstance(nodes, str | bool) or not isinstance(nodes, Iterable):
-        raise InvalidInput(
-            f"nodes is {quoted(nodes)}; it must be a whole number or a list of labels"
-        )
-    labels = nodes if isinstance(nodes, range) else tuple(map(_python, nodes))
-    if not isinstance(labels, range):
-        check_labels("nodes", labels)
+    labels = listed_nodes(nodes)
     if len(labels) < 2:
         raise InvalidInput(f"there are {len(labels)} nodes; a network needs at least 2")
     if not isinstance(labels, range) and len(set(labels)) < len(labels):
@@ -41,6 +28,30 @@ def checked_nodes(nodes: Any) -> Sequence[Hashable]:
             f"nodes has one label twice, at {labels.index(labels[again])} and at {again}; each "
             "node needs its own"
         )
+    return labels
+
+
+def listed_nodes(nodes: Any) -> Sequence[Hashable]:
+    """Return labels, or range(n) for n nodes without any, or raise InvalidInput."""
+    if isinstance(nodes, Integral) and not isinstance(nodes, bool):
+        return range(check_at_least("nodes", nodes, 2))
+    if isinstance(nodes, dict) or hasattr(nodes, "columns") or hasattr(nodes, "is_directed"):
+        raise InvalidInput(
+            f"nodes is of type {type(nodes).__name__}, whose ties Network doesn't read; make the "
+            "network with Network.from_networkx, from_adjacency, from_edges or from_pandas"
+        )
+    if (
+        isinstance(nodes, str | bool)
+        or not isinstance(nodes, Iterable)
+        or getattr(nodes, "ndim", 1) == 0  # numpy calls it iterable
+    ):
+        raise InvalidInput(
+            f"nodes is {quoted(nodes)}; it must be a whole number or a list of labels"
+        )
+    if isinstance(nodes, range) and nodes == range(len(nodes)):  # another one is labels
+        return nodes
+    labels = tuple(map(_python, nodes))
+    check_labels("nodes", labels)
     return labels
 
 
@@ -67,7 +78,7 @@ def check_labels(name: str, labels: Sequence[Any]) -> None:
 
 def check_unmasked(what: str, given: Any) -> None:
     """Raise InvalidInput for a masked array, whose mask would be lost, if it hides anything."""
-    if np.ma.is_masked(given):
+    if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):  # not pandas' arrays
         raise InvalidInput(f"{what} has masked values; fill them in, or leave them out")
 
 
@@ -143,6 +154,8 @@ def numbered_ties(matrix: Any, directed: bool) -> tuple[NDArray[np.int64], int]:
     """Return pairs of node numbers from a square 0/1 matrix, and the number of nodes."""
     from scipy import sparse
 
+    if getattr(getattr(matrix, "dtype", None), "kind", "") == "O":  # as pandas' Int64 becomes
+        matrix = check_numbers("matrix", matrix)
     try:
         entries = sparse.coo_array(matrix)
     except (TypeError, ValueError):
@@ -174,7 +187,7 @@ def checked_attributes(
     """Return one value for each node, in their order; a mapping is read by label."""
     checked: dict[str, NDArray[Any]] = {}
     n = len(nodes)
-    for key, given in attributes.items():
+    for key, given in named_items("attributes", attributes):
         if (name := str(key)) in checked:
             raise InvalidInput(
                 f"two attributes have the name {quoted(name)}, as names are read as texts; rename "
@@ -182,7 +195,15 @@ def checked_attributes(
             )
         check_index(f"attribute {quoted(name)}", getattr(given, "index", None), nodes)
         check_unmasked(f"attribute {quoted(name)}", given)
-        values = np.asarray(_by_label(name, given, nodes) if isinstance(given, Mapping) else given)
+        try:
+            values = _column(_by_label(name, given, nodes) if isinstance(given, Mapping) else given)
+        except ValueError as error:
+            if isinstance(error, InvalidInput):
+                raise
+            raise InvalidInput(
+                f"attribute {quoted(name)} has entries of different lengths; it must be one value "
+                "for each node"
+            ) from None
         if values.shape != (n,):
             raise InvalidInput(
                 f"attribute {quoted(name)} has shape {values.shape}; it must be "
@@ -190,6 +211,25 @@ def checked_attributes(
             )
         checked[name] = values
     return checked
+
+
+def named_items(what: str, given: Any) -> Iterable[tuple[Any, Any]]:
+    """Return the names and values of a mapping or a pandas DataFrame, or raise InvalidInput."""
+    if not hasattr(given, "items"):
+        raise InvalidInput(
+            f"{what} is {quoted(given)}; it must be a mapping from names to values, as "
+            '{"age": [31, 40, 28]}'
+        )
+    items: Iterable[tuple[Any, Any]] = given.items()
+    return items
+
+
+def _column(given: Any) -> NDArray[Any]:
+    """Return values as an array, in which none becomes text that isn't one."""
+    values = np.asarray(given)
+    texts = values.dtype.kind == "U" and isinstance(given, Sequence)
+    mixed = texts and not all(isinstance(value, str) for value in given)
+    return np.asarray(given, dtype=object) if mixed else values
 
 
 def _by_label(name: str, given: Mapping[Any, Any], nodes: Sequence[Hashable]) -> list[Any]:

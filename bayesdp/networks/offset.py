@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.kernels.graphs.offset import Offset
+from bayesdp.networks.network_checks import check_index, check_unmasked
 
 
 def _offset(matrix: NDArray[np.float64]) -> Offset:
@@ -19,7 +22,10 @@ NO_OFFSET = _offset(np.empty((0, 0)))
 
 
 def offset_from(
-    given: ArrayLike | tuple[ArrayLike, ArrayLike, float] | None, n: int, directed: bool
+    given: ArrayLike | tuple[ArrayLike, ArrayLike, float] | None,
+    n: int,
+    directed: bool,
+    nodes: Sequence[Hashable] = (),
 ) -> Offset:
     """Convert an offset for kernels.
 
@@ -28,16 +34,21 @@ def offset_from(
     given : array_like of shape (n, n), or (pairs, values, constant), or None
         A matrix, symmetric if undirected, whose diagonal isn't read; or pairs of node numbers,
         shape (k, 2), their values, shape (k,), and the value of every other dyad.
+    nodes : sequence of hashable
+        Labels that a DataFrame must have in this order, if it has any of them.
 
     Raises
     ------
     InvalidInput
-        If the shape, a node number or a value isn't allowed.
+        If the shape, a node number, a value or an index isn't allowed.
     """
     if given is None:
         return NO_OFFSET
     if isinstance(given, tuple) and len(given) == 3:
         return _sparse(*given, n=n, directed=directed)
+    for side in ("index", "columns"):
+        check_index("offset", getattr(given, side, None), nodes)
+    check_unmasked("offset", given)
     try:
         matrix = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
@@ -59,8 +70,19 @@ def offset_from(
 def _sparse(
     pairs: ArrayLike, values: ArrayLike, constant: float, *, n: int, directed: bool
 ) -> Offset:
-    dyads = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    value = np.array(values, dtype=np.float64)
+    try:
+        listed, value = np.asarray(pairs), np.array(values, dtype=np.float64)
+        constant = float(constant)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            "offset's pairs, values and constant must be whole numbers, numbers, and a number"
+        ) from None
+    if listed.size and (listed.ndim != 2 or listed.shape[1] != 2 or listed.dtype.kind not in "iu"):
+        raise InvalidInput(
+            f"offset's pairs have shape {listed.shape} and type {listed.dtype}; they must be pairs "
+            "of node numbers, shape (k, 2)"
+        )
+    dyads = listed.astype(np.int64).reshape(-1, 2)
     if value.shape != (len(dyads),) or not np.isfinite(np.append(value, constant)).all():
         raise InvalidInput(
             f"offset lists {len(dyads)} pairs and values of shape {value.shape}; there must be "

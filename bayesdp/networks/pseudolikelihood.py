@@ -95,7 +95,7 @@ def dyads_of(bound: BoundFormula, network: Network, offset: Any = None) -> Dyads
         np.empty(network.dyads, dtype=np.bool_),
         np.empty(network.dyads),
     )
-    given = offset_from(offset, network.n, network.directed)
+    given = offset_from(offset, network.n, network.directed, network.nodes)
     graph, _ = bound.graph(network)
     all_changes(graph, bound.model, given, dyads.changes, dyads.tied, dyads.shift)
     return dyads
@@ -223,8 +223,9 @@ def check_not_separated(bound: BoundFormula, dyads: Dyads) -> None:
     )
     if solution.x is not None and signed.sum(axis=0) @ solution.x > 1e-7:
         involved = [n for n, b in zip(bound.names, solution.x, strict=True) if abs(b) > 1e-7]
+        estimate = "estimate" if bound.dyad_independent else "pseudo-likelihood's estimate"
         raise InvalidInput(
             f"{', '.join(involved)} separate{'s' if len(involved) == 1 else ''} ties from other "
-            "dyads, so the estimate is infinite; leave a term out, or fit with a prior "
+            f"dyads, so the {estimate} is infinite; leave a term out, or fit with a prior "
             "(BayesianERGM)"
         )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.checks import check_at_least_one, check_flag, is_number
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.kernels.graphs.offset import Offset
 from bayesdp.kernels.graphs.simulation import trace
@@ -96,6 +96,7 @@ def simulate(
     theta = check_coefficients(coef, bound)
     draws = check_at_least_one("draws", draws)
     chains = check_at_least_one("chains", chains)
+    check_flag("keep_networks", keep_networks)
     first, between = default_steps(network, burn_in), between_steps(network, interval)
     start = Start.of(bound, network, offset)
 
@@ -120,7 +121,8 @@ class Start:
     @classmethod
     def of(cls, bound: BoundFormula, network: Network, offset: Any = None) -> Start:
         """Make the start from a network."""
-        return cls(bound, *bound.graph(network), offset_from(offset, network.n, network.directed))
+        own = offset_from(offset, network.n, network.directed, network.nodes)
+        return cls(bound, *bound.graph(network), own)
 
     def trace(
         self,
@@ -181,10 +183,11 @@ def by_name(coef: Any, names: Sequence[str], axis: str) -> Any:
 def check_coefficients(coef: ArrayLike, bound: BoundFormula) -> NDArray[np.float64]:
     """Return the coefficients as an array of one finite number for each statistic, or raise."""
     theta = as_coefficients(by_name(coef, bound.names, "index")).reshape(-1)
-    if theta.shape != (len(bound.names),) or not np.isfinite(theta).all():
+    finite = bool(np.isfinite(theta).all())
+    if theta.shape != (len(bound.names),) or not finite:
         raise InvalidInput(
-            f"coef is {np.asarray(coef).tolist()}; it must be {len(bound.names)} finite numbers, "
-            f"for {', '.join(bound.names)}"
+            f"coef has {theta.size} numbers{'' if finite else ', not all of them finite'}; it must "
+            f"be {len(bound.names)} finite numbers, for {', '.join(bound.names)}"
         )
     return theta
 

@@ -162,7 +162,7 @@ class Release:
                 Part(
                     None if by is None else check_label(label),
                     check_mechanism(mechanism),
-                    tuple(mechanism.check_output(z) for z in _listed(outputs)),
+                    tuple(_checked(mechanism, z) for z in _listed(outputs)),
                 )
                 for label, (mechanism, outputs) in parts.items()
             ),
@@ -580,6 +580,14 @@ class Release:
         from bayesdp.release.folder import read
 
         return read(cls, check_path("folder", folder), key)
+
+
+def _checked(mechanism: Mechanism, output: Any) -> Any:
+    if axes := getattr(mechanism, "axes", None):
+        from bayesdp.core.axis import check_order
+
+        check_order("output", output, axes)
+    return mechanism.check_output(output)
 
 
 def _listed(outputs: Any) -> Any:

@@ -31,6 +31,7 @@ from bayesdp.release.manifest import Label
 from bayesdp.renamed import renamed_argument
 from bayesdp.synthesis.base import RecordSynthesizer
 from bayesdp.synthesis.censored_base import CensoredSynthesizer
+from bayesdp.synthesis.groups import check_rows
 from bayesdp.synthesis.parameters import by_value
 from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
 from bayesdp.synthesis.scan import Scan
@@ -288,6 +289,7 @@ class CensoredBetaSynthesizer(CensoredSynthesizer, RecordSynthesizer):
     def tally(self, records: Any) -> Any:
         """Check the records; with weights attached to them, return a pair."""
         weighting = self._weighting
+        check_rows(self.weights, records, "weights", "weight")
         if isinstance(records, Scan) and self.engine == "grid" and not isinstance(weighting, str):
             return stored((rescaled(y, self.bounds) for y in records.pieces()), weighting)
         check = check_records if self.engine == "grid" else check_some

@@ -29,6 +29,7 @@ from bayesdp.synthesis.censored_regression_weights import (
     check_fits,
     weights_of,
 )
+from bayesdp.synthesis.groups import check_rows
 from bayesdp.synthesis.parameters import by_value
 
 if TYPE_CHECKING:
@@ -354,6 +355,7 @@ class CensoredRegressionSynthesizer(CensoredSynthesizer, Synthesizer):
         rows = Rows(y, np.stack(x, axis=1) if x else np.empty((y.size, 0)))
         if isinstance(self.weights, PublicRegressionWeights):
             return rows, weights_of(self.weights, law, rows)
+        check_rows(self.weights, data, "weights", "weight")
         return rows, self._weighed({name: values, **columns}, y.size)
 
     def _in(self, data: Any, is_table: bool) -> list[str]:

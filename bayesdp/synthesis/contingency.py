@@ -83,6 +83,7 @@ class ContingencySynthesizer(RecordSynthesizer):
         counts : array of int, or mapping of label to one, optional
             Instead of `data`, the number of records in each cell: a table in the order of the
             columns, bounded ones first, or all cells in one row, the last column varying fastest.
+            A pandas index with the cells' labels must have them in that order.
 
         Returns
         -------

@@ -15,7 +15,7 @@ from bayesdp.checks import check_at_least_one, check_delta, is_number, keep
 from bayesdp.core.fields import declared
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import joint_guarantee
-from bayesdp.mechanisms.counts.cells import Axis, shape_of
+from bayesdp.mechanisms.counts.cells import Axis, check_order, shape_of
 from bayesdp.mechanisms.counts.dirichlet_multinomial import (
     DirichletMultinomialMechanism,
     share_of_a_move,
@@ -160,6 +160,7 @@ class DirichletMultinomialSynthesizer(ContingencySynthesizer):
         cells, masks = math.prod(shape), zero_masks(self.zeros, axes, shape)
         excluded = reduce(np.logical_or, masks.values(), np.zeros(cells, dtype=bool))
         zeros = tuple(np.flatnonzero(excluded).tolist())
+        check_order("prior", self.prior, axes)
         weights = self._weights(shape, excluded)
         moving = not self.public_n and len(known) > 1
         share, delta = self.epsilon, 0.0 if moving else self.delta

@@ -225,7 +225,7 @@ def exact_regression(
     >>> bdp.distributional.coefficients(release.outputs[0], [10_000] * 3)[1:].round(1)
     array([ 0.3, -0.2])
     """
-    g, h = np.asarray(predictors), np.asarray(outcome)
+    g, h = _array("predictors", predictors), _array("outcome", outcome)
     if g.ndim != 2 or 0 in g.shape or h.shape != g.shape[:1]:
         raise InvalidInput(
             f"predictors has shape {g.shape} and outcome {h.shape}; they must be (n, d) and (n,), "
@@ -278,9 +278,24 @@ def _published(
     return publish(mechanism, values, variable="moment")
 
 
+def _array(name: str, given: ArrayLike) -> NDArray[Any]:
+    """Return an array of what is there, or raise InvalidInput where some is masked or uneven."""
+    if np.ma.is_masked(given):
+        raise InvalidInput(
+            f"{name} has masked entries, and the release would have what they hide; take such "
+            "records out, or impute them by a public rule"
+        )
+    try:
+        return np.asarray(given)
+    except ValueError:
+        raise InvalidInput(
+            f"{name} has rows of different lengths; each record has as many numbers"
+        ) from None
+
+
 def _records(values: ArrayLike, law: RecordLaw) -> NDArray[np.float64]:
     """Return the records, shape (n, d), within the law's support."""
-    given = np.asarray(values)
+    given = _array("values", values)
     if given.dtype.kind not in "iuf" or given.ndim not in (1, 2) or given.size == 0:
         raise InvalidInput(
             f"values has shape {given.shape} and type {given.dtype}; it must be numbers, one "
@@ -311,7 +326,7 @@ def _sums(records: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _pairs(g: ArrayLike, h: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    one, other = np.asarray(g), np.asarray(h)
+    one, other = _array("g", g), _array("h", h)
     if one.ndim != 1 or one.shape != other.shape or len(one) == 0:
         raise InvalidInput(
             f"g has shape {one.shape} and h {other.shape}; both must be (n,), n >= 1: one "

@@ -27,14 +27,15 @@ def sorted_labels(labels: Iterable[Any]) -> list[Any]:
     return sorted(labels, key=lambda label: (type(label).__name__, label))
 
 
-def check_rows(by: Any, data: Any) -> None:
+def check_rows(by: Any, data: Any, name: str = "by", what: str = "group") -> None:
     """Raise InvalidInput if both have a pandas index and these differ: rows can't be matched."""
     theirs: Any = getattr(by, "index", None)
     ours: Any = getattr(data, "index", None)
     if hasattr(theirs, "equals") and hasattr(ours, "equals") and not theirs.equals(ours):
         raise InvalidInput(
-            "by and data have different indexes; a record's group is taken by its place, so bring "
-            "them into one order, as by.loc[data.index], or give by.to_numpy() if they are"
+            f"{name} and data have different indexes; a record's {what} is taken by its place, so "
+            f"bring them into one order, as {name}.loc[data.index], or give {name}.to_numpy() if "
+            "they are"
         )
 
 

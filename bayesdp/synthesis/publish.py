@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bayesdp.checks import check_at_least_one
+from bayesdp.core.axis import check_order
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.base import Mechanism, check_mechanism, joint_guarantee
 from bayesdp.mechanisms.randomness import is_reproducible
@@ -82,6 +83,8 @@ def publish_groups(
     """Release disjoint groups of records, from each label's mechanism and statistic."""
     copies = check_at_least_one("copies", copies)
     sweep()
+    for mechanism, statistic in parts.values():
+        check_order("statistic", statistic, getattr(check_mechanism(mechanism), "axes", None))
     checked = {
         label: (mechanism, check_mechanism(mechanism).check_statistic(statistic))
         for label, (mechanism, statistic) in parts.items()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import is_missing
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.counts.cells import Axis, shape_of, table
+from bayesdp.mechanisms.counts.cells import Axis, check_order, shape_of, table
 
 _ALLOWED = (
     "it must be a list of rules, each a mapping of columns to the categories that don't go "
@@ -46,7 +46,9 @@ def zero_masks(
     if isinstance(zeros, Sequence) and zeros and all(isinstance(r, Mapping) for r in zeros):
         known = _named(axes)
         return {f"zeros[{k}]": _ruled(f"zeros[{k}]", rule, known) for k, rule in enumerate(zeros)}
-    return {"zeros": _mask(zeros, shape, "zeros")}
+    mask = _mask(zeros, shape, "zeros")
+    check_order("zeros", zeros, axes)
+    return {"zeros": mask}
 
 
 def check_possible(counts: NDArray[np.int64], masks: Mapping[str, NDArray[np.bool_]]) -> None:

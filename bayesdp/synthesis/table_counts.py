@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.counts.cells import Axis, counted, shape_of
+from bayesdp.mechanisms.counts.cells import Axis, check_order, counted, shape_of
 from bayesdp.release.manifest import Label, check_label
 from bayesdp.synthesis.groups import check_rows, complete_groups, rows_by_group
 from bayesdp.synthesis.histogram_bins import check_bounds, check_categories, columns_of, make_axes
@@ -129,6 +129,8 @@ def _given_counts(made: Any, counts: Any, name: str) -> tuple[tuple[Axis, ...] |
 
 
 def _flat(counts: Any, axes: tuple[Axis, ...] | None) -> NDArray[np.int64]:
+    if np.ma.is_masked(counts):
+        raise InvalidInput("counts has masked cells; fill them in by a public rule")
     given = np.asarray(counts)
     shape = given.shape if axes is None else shape_of(axes)
     if given.dtype.kind not in "iu" or given.ndim == 0 or np.any(given < 0):
@@ -138,6 +140,7 @@ def _flat(counts: Any, axes: tuple[Axis, ...] | None) -> NDArray[np.int64]:
         )
     if given.shape not in (shape, (math.prod(shape),)):
         raise InvalidInput(f"counts has shape {given.shape}, but the cells make {shape}")
+    check_order("counts", counts, axes)
     return given.astype(np.int64).ravel()
 
 

@@ -226,6 +226,7 @@ def test_where_none_exists_the_nodes_are_named(d, said):
         ([2, 2, 1, 1, 2], {"nodes": ["a", "b"]}, "2 labels"),
         ([2, 2, 1, 1, 2], {"nodes": ["a"] * 5}, "twice"),
         ([2, 2, 1, 1, 2], {"prior": bdp.networks.NormalPrior([0.0] * 5, 1.0)}, "one mean"),
+        ([2, 2, 1, 1, 2], {"prior": (0, 1)}, "prior is a tuple; it must be a NormalPrior"),
     ],
 )
 def test_what_cant_be_fitted_is_refused(d, known, said):

@@ -122,13 +122,24 @@ def test_a_hundred_thousand_noisy_degrees_are_projected():
         ([-(2**63), 1], "2\\*\\*53"),
         ([2**70, 1], "integers"),
         ([[1, 0], [0, 1]], "directed"),
-        (np.ma.array([1, 1], mask=[0, 1]), "masked"),
+        (nx.path_graph(4).degree, r"shape \(4, 2\)"),
+        (nx.path_graph(4), r"degrees is a Graph; .* as bdp\.networks\.degrees\(graph\)"),
+        (Network(4), "degrees is a Network"),
+        ([[1], [1, 2]], "entries of different lengths"),
+        (np.ma.array([1, 1], mask=[0, 1]), "degrees has masked values"),
     ],
 )
 def test_what_are_no_degrees_is_refused(wrong, said):
     for function in (is_graphical, project_to_graphical, network_with_degrees):
         with pytest.raises(bdp.errors.InvalidInput, match=said):
             function(wrong)
+
+
+def test_each_degree_has_a_label():
+    """Two labels of three degrees made a network of two nodes, and four one of four."""
+    for labels in (["a", "b"], list("abcd"), 5):
+        with pytest.raises(bdp.errors.InvalidInput, match=r"labels, degrees 3; give one each"):
+            network_with_degrees([1, 1, 0], nodes=labels)
 
 
 @pytest.mark.parametrize("wrong", [[1, 0], [-1, 1], [3, 3, 1, 1], [4, 0, 0, 0]])

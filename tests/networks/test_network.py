@@ -3,6 +3,8 @@
 import networkx as nx
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -91,7 +93,26 @@ REFUSED = [
     (lambda: Network(2, attributes={"x": HIDDEN[0]}), "'x' has masked values"),
     (lambda: Network(2, dyad_attributes={"d": HIDDEN}), "'d' has masked values"),
     (lambda: Network.from_pandas(pd.DataFrame({"a": [1], "b": [2]})), "no column 'source'"),
+    (lambda: Network(np.array(3)), "nodes is a ndarray; it must be a whole number"),
+    (lambda: Network(3, attributes=[1, 2, 3]), "attributes is a list; it must be a mapping"),
+    (lambda: Network(3, dyad_attributes=None), "dyad_attributes is None; it must be a mapping"),
+    (lambda: Network(2, attributes={"x": [[1], [2, 3]]}), "'x' has entries of different lengths"),
+    (lambda: Network(2, np.ma.array([[0, 1]], mask=[[0, 1]])), "edges has masked values"),
+    (lambda: Network(2, dyad_attributes={"d": MASKED}), "dyad attribute 'd' has masked values"),
+    (lambda: Network.from_adjacency(MASKED), "matrix has masked values"),
+    (lambda: Network.from_adjacency(np.array([["a"]], dtype=object)), "hold only numbers"),
+    (lambda: Network.from_edges([("a", "b")], nodes="ab"), "nodes is 'ab'"),
+    (lambda: Network.from_edges([("a", "b")], attributes=AGES), "index with labels of the nodes"),
+    (lambda: Network.from_pandas(TIES, ["a", "b"]), "nodes is a list; it must be a DataFrame"),
+    (lambda: Network.from_pandas([TIES], AGES.loc[["a", "a"]]), "one label twice, at 0 and at 1"),
+    (lambda: Network.from_pandas(pl.DataFrame(TIES)), r"give it as edges\.to_pandas\(\)"),
+    (lambda: Network.from_pandas(pa.table(TIES)), r"give it as edges\.to_pandas\(\)"),
+    (lambda: Network.from_pandas(TIES, pa.table({"x": [1, 2]})), r"to_pandas\(\)\.set_index"),
 ]
+
+MASKED = np.ma.array([[0, 1], [1, 0]], mask=[[0, 1], [1, 0]])
+AGES = pd.DataFrame({"age": [31, 40]}, index=["b", "a"])
+TIES = pd.DataFrame({"source": ["a"], "target": ["b"]})
 
 
 @pytest.mark.parametrize(("make", "message"), REFUSED)
@@ -114,6 +135,37 @@ IN_ANOTHER_ORDER = [
 def test_an_index_in_another_order_than_the_nodes_is_refused(make):
     with pytest.raises(bdp.errors.InvalidInput, match="index with labels of the nodes, but not"):
         make()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [["a", np.nan, "b"], {0: "a", 1: float("nan"), 2: "b"}],
+)
+def test_a_missing_value_is_no_text(values):
+    """NaN among texts was the level 'nan'."""
+    with pytest.raises(bdp.errors.InvalidInput, match="'x' is missing for 1 of 3 nodes"):
+        bdp.networks.statistics(Network(3, attributes={"x": values}), "nodematch('x')")
+
+
+def test_a_number_and_its_numeral_are_two_levels():
+    """As numpy's texts they were one, and their ties counted as matches."""
+    both = Network(3, [(0, 1)], attributes={"x": [1, "1", "2"]})
+    assert bdp.networks.statistics(both, "nodematch('x')") == {"nodematch.x": 0.0}
+
+
+def test_a_range_that_does_not_count_from_zero_is_labels(tmp_path):
+    """A saved release forgot them, and its nodes were 0, 1, 2."""
+    graph = Network(range(3, 0, -1), [(0, 1)])
+    release = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=30.0).release(graph)
+    release.save(tmp_path / "release")
+    loaded = bdp.Release.load(tmp_path / "release").outputs[0]
+    assert loaded == release.outputs[0]
+    assert tuple(loaded.nodes) == (1, 2, 3)
+
+
+def test_a_matrix_of_pandas_own_integers_is_read():
+    frame = pd.DataFrame([[0, 1], [1, 0]], index=["a", "b"], columns=["a", "b"], dtype="Int64")
+    assert Network.from_adjacency(frame) == Network(["a", "b"], [(0, 1)])
 
 
 def test_an_index_that_says_nothing_of_the_nodes_is_not_read():

@@ -12,7 +12,7 @@ from bayesdp.kernels.bits import count_ones, lowest_one
 from bayesdp.kernels.compiling import kernel
 from bayesdp.kernels.graphs.offset import dyad_offset
 from bayesdp.kernels.randomness import below, next_word, uniform
-from bayesdp.networks import Network, goodness_of_fit, simulate, statistics
+from bayesdp.networks import Network, fit_mple, goodness_of_fit, simulate, statistics
 from bayesdp.networks.formula import bind
 from bayesdp.networks.graph import graph_of
 from bayesdp.networks.offset import NO_OFFSET, offset_from
@@ -136,6 +136,11 @@ BAD_OFFSETS = [
     (([[0, 3]], [1], 0.0), "two different nodes"),
     (([[0, 1], [1, 0]], [1, 2], 0.0), "twice"),
     (([[0, 1]], [1], np.nan), "finite"),
+    (([["a", "b"]], [1], 0.0), "pairs of node numbers"),
+    (([[0.5, 1]], [1], 0.0), "pairs of node numbers"),
+    (([[0, 1]], ["x"], 0.0), "whole numbers, numbers, and a number"),
+    (pd.DataFrame(np.zeros((3, 3)), index=[1, 0, 2]), "not all of them in the network's order"),
+    (np.ma.array(np.ones((3, 3)), mask=np.eye(3)[::-1]), "masked"),
 ]
 
 
@@ -143,11 +148,14 @@ BAD_OFFSETS = [
 def test_offsets_that_are_refused(offset, message):
     with pytest.raises(bdp.errors.InvalidInput, match=message):
         simulate(3, "edges", [0.0], offset=offset)
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        fit_mple(Network(3, [(0, 1)]), "edges", offset=offset)
 
 
 BAD_ARGUMENTS = [
     ({"coef": [1.0, 2.0]}, "1 finite numbers, for edges"),
-    ({"coef": [np.nan]}, "finite"),
+    ({"coef": [np.nan]}, "coef has 1 numbers, not all of them finite"),
+    ({"coef": np.zeros(4000)}, "coef has 4000 numbers; it must be 1 finite"),
     ({"coef": pd.Series([0.0], ["mutual"])}, "other labels than the statistics' names, edges"),
     ({"coef": pd.Series([0.0, 0.0], ["edges", "edges"])}, "other labels"),
     ({"draws": 0}, "draws is 0"),
@@ -157,6 +165,7 @@ BAD_ARGUMENTS = [
     ({"seed": -1}, "seed is -1"),
     ({"seed": "a"}, "seed is 'a'"),
     ({"network_or_n": 1}, "at least 2"),
+    ({"keep_networks": "no"}, "keep_networks is 'no'"),
     ({"network_or_n": 100_000}, "burn_in isn't given"),
 ]
 

@@ -232,6 +232,7 @@ def test_bad_data_are_refused_and_nothing_is_spent(data, message, dataset):
         ({"engine": "nuts"}, "engine is 'nuts'; it must be 'grid'"),
         ({"weights": [1.0, -0.5]}, "weights must be"),
         ({"weights": [1.0, math.nan]}, "weights must be"),
+        ({"weights": np.ma.array([1.0, 0.5], mask=[0, 1])}, "weights must be"),
         ({"weights": [[1.0, 0.5]]}, "weights must be"),
         ({"weights": [1001.0]}, "from 0 to 1000"),
         ({"weights": "fitted"}, "weights must be"),
@@ -319,6 +320,20 @@ def test_weights_that_do_not_fit_are_refused_and_nothing_is_spent(weights, datas
     with pytest.raises(bdp.errors.InvalidInput, match="weights must be"):
         made.release([0.25, 0.5], ledger=dataset)
     assert dataset.remaining().epsilon == 5.0
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        bdp.synthesizers.CensoredBetaSynthesizer,
+        lambda **given: bdp.synthesizers.CensoredRegressionSynthesizer(family="normal", **given),
+    ],
+)
+def test_weights_in_another_order_than_the_records_are_refused(make):
+    """They were taken by position, as groups never are."""
+    records, weights = pd.Series([0.2, 0.5], index=[7, 3]), pd.Series([1.0, 0.1], index=[3, 7])
+    with pytest.raises(bdp.errors.InvalidInput, match="weights and data have different indexes"):
+        make(epsilon=4.0, weights=weights, size=3).release(records)
 
 
 def test_the_error_of_a_function_of_weights_is_not_shown(dataset):

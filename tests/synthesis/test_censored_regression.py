@@ -406,6 +406,7 @@ def test_weights_are_functions_of_one_record():
         ({"copies": 1.5}, "copies is 1.5"),
         ({"grid_size": 10}, "for engine='grid'"),
         ({"weights": [-1.0]}, "weights must be"),
+        ({"weights": np.ma.array([1.0], mask=[1])}, "weights must be"),
     ],
 )
 def test_wrong_parameters_are_refused(options: dict[str, Any], message: str):

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 import bayesdp as bdp
+from bayesdp.mechanisms.counts.cells import Axis
 
 Synthesizer = bdp.synthesizers.DirichletMultinomialSynthesizer
 SEX_AND_ANSWER = {"sex": ["m", "f"], "pregnant": ["no", "yes"]}
@@ -244,3 +245,74 @@ def test_priors_and_groups_that_do_not_fit_are_refused():
         Synthesizer(epsilon=1.0).guarantee(n=3)
     with pytest.raises(bdp.errors.InvalidInput, match="Dirichlet-multinomial table"):
         Synthesizer.records(bdp.BetaBinomialSynthesizer(epsilon=1.0).release([0, 1]))
+
+
+TABLE = pd.crosstab(DATA["sex"], DATA["pregnant"])
+CELLS = pd.Series([2, 0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        TABLE,  # has f before m
+        TABLE.loc[["m", "f"], ["yes", "no"]],
+        TABLE.loc[["m", "f"]].rename(columns=str.upper),
+        CELLS.set_axis(pd.MultiIndex.from_product([["f", "m"], ["no", "yes"]])),
+        {"g": TABLE},
+    ],
+)
+def test_counts_with_labels_in_another_order_are_refused(counts):
+    """They were read by position: `value_counts` gave the commonest label's count to the first."""
+    made = Synthesizer(2.0, categories=SEX_AND_ANSWER)
+    with pytest.raises(bdp.errors.InvalidInput, match=r"has other labels in its (index|col)"):
+        made.release(counts=counts)
+    with pytest.raises(bdp.errors.InvalidInput, match="labels in its index"):
+        Synthesizer(2.0, categories={"a": [1, 0]}).release(counts=pd.Series([3, 4]))
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        TABLE.loc[["m", "f"]],
+        CELLS,
+        CELLS.set_axis(pd.MultiIndex.from_product([["m", "f"], ["no", "yes"]])),
+    ],
+)
+def test_counts_with_the_cells_labels_or_none_are_read(counts):
+    made = Synthesizer(2.0, categories=SEX_AND_ANSWER)
+    (table,) = made.tables(None, counts, None, "value").values()
+    assert table.counts.tolist() == [2, 0, 1, 2]
+
+
+def test_masked_counts_are_refused():
+    with pytest.raises(bdp.errors.InvalidInput, match="counts has masked cells"):
+        Synthesizer(2.0, categories=SEX_AND_ANSWER).release(
+            counts=np.ma.array([2, 0, 1, 2], mask=[1, 0, 0, 0])
+        )
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        bdp.publish,
+        lambda made, counts: bdp.Release.of(made, [counts]),
+        lambda made, counts: Synthesizer(2.0, categories=SIZES, prior=counts).release(counts=SEEN),
+        lambda made, counts: Synthesizer(2.0, categories=SIZES, zeros=counts > 8).release(
+            counts=SEEN
+        ),
+        lambda made, counts: bdp.models.LogLinearModel(
+            "size", categories=SIZES, zeros=counts > 8
+        ).fit(bdp.Release.of(bdp.mechanisms.PerturbedHistogramMechanism(1.0, 3), [SEEN]), draws=9),
+    ],
+)
+def test_a_tables_numbers_by_label_are_in_the_cells_order_wherever_they_are_given(use):
+    """`value_counts` sorts by frequency, and all of these read its numbers by position."""
+    made = bdp.mechanisms.PerturbedHistogramMechanism(
+        1.0, 3, axes=[Axis("size", None, ("S", "M", "L"))]
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match="other labels in its index than the cells"):
+        use(made, pd.Series([9, 5, 2], index=["M", "L", "S"]))
+
+
+SIZES = {"size": ["S", "M", "L"]}
+SEEN = [2, 9, 5]

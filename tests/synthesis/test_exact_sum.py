@@ -289,6 +289,8 @@ def test_a_record_outside_the_law_is_refused_and_not_shown(rng, bad):
         ({"values": []}, "one record a row"),
         ({"values": ["a"]}, "one record a row"),
         ({"values": [[[0.5]]]}, "one record a row"),
+        ({"values": [[0.5], [0.1, 0.2]]}, "values has rows of different lengths"),
+        ({"values": np.ma.array([0.5, 0.2], mask=[0, 1])}, "values has masked entries"),
     ],
 )
 def test_arguments_that_are_refused(given, match):

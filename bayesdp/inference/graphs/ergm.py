@@ -15,11 +15,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.checks import check_at_least
 from bayesdp.core.views import GraphView, View
 from bayesdp.engines.draws import Draws, import_arviz
 from bayesdp.errors import InvalidInput, quoted
@@ -36,6 +38,7 @@ from bayesdp.networks.edge_probabilities import edge_probabilities
 from bayesdp.networks.evidence import Constraint, Evidence, check_constraint
 from bayesdp.networks.formula import bind, parse
 from bayesdp.networks.network import Network
+from bayesdp.networks.network_checks import named_items
 from bayesdp.networks.prior import NormalPrior
 from bayesdp.release import Release
 
@@ -126,7 +129,7 @@ class ERGMModel(Model):
     program: ClassVar[str] = "ergm_dyads"
     variables: ClassVar[Sequence[str]] = ("theta",)
     options: ClassVar[Mapping[str, Option]] = {"auxiliary": (None, None), "tempering": (None, None)}
-    naive_options: ClassVar[Mapping[str, Option]] = {"copy": (0, None)}
+    naive_options: ClassVar[Mapping[str, Option]] = {"copy": (0, partial(check_at_least, least=0))}
     naive_reason: ClassVar[str] = "naive: takes the released graph for the real"
     no_evidence: ClassVar[str] = (
         "an exponential-family graph model's likelihood has a constant of its own that "
@@ -139,6 +142,8 @@ class ERGMModel(Model):
         parse(self.formula)
         if not isinstance(self.prior, NormalPrior):
             raise InvalidInput(f"prior is {quoted(self.prior)}; it must be a NormalPrior(mean, sd)")
+        named_items("attributes", self.attributes)
+        named_items("dyad_attributes", self.dyad_attributes)
         check_constraint(self.constraint)
 
     def read(self, release: Releases) -> Hidden:
@@ -187,7 +192,7 @@ class ERGMModel(Model):
     def naive(self, run: Run) -> Draws:
         """Draw by the exchange algorithm, given the released graph number `copy`."""
         copy = run.options["copy"]
-        if not 0 <= copy < len(run.read):
+        if copy >= len(run.read):
             raise InvalidInput(f"copy is {copy}; the release has {len(run.read)}, from 0")
         nodes = self._with_covariates(run.read[copy])
         options = {**run.independent, "tune": run.warmup}

@@ -254,7 +254,7 @@ def marginal(idata: az.InferenceData, setting: Setting, columns: Sequence[str]) 
 
     axes = setting.noisy.axes
     names = [axis.name for axis in axes]
-    wanted = [columns] if isinstance(columns, str) else list(columns)
+    wanted = [columns] if isinstance(columns, str) or not np.iterable(columns) else list(columns)
     if not wanted or len(set(wanted)) < len(wanted) or not set(wanted) <= set(names):
         raise InvalidInput(f"columns is {quoted(columns)}; it must name some of {names}, each once")
     p = _kept_probabilities(idata)

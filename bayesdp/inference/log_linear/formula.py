@@ -5,7 +5,8 @@
     atom    := column | `any column` | "." (all columns) | "1" | "(" formula ")"
 
 `a:b` is an interaction, `a*b` is `a + b + a:b`, `(a + b + c)^2` means all terms of at most two of
-its columns, and `- a:b` removes a term (Wilkinson and Rogers 1973). The intercept is always there.
+its columns, and `- a:b` removes a term (Wilkinson and Rogers 1973). The intercept is always there:
+`- 1` is refused.
 """
 
 from __future__ import annotations
@@ -110,11 +111,14 @@ class _Parser:
     def sums(self) -> list[frozenset[str]]:
         terms = self.products()
         while self.peek() in ("+", "-"):
-            sign, other = self.take()[1], self.products()
+            _, sign, at = self.take()
+            other = self.products()
             if sign == "+":
                 terms = _merged(terms, other)
+            elif frozenset() in other:
+                raise self._error("the intercept is taken out, which the model always has", at)
             else:
-                terms = [term for term in terms if term not in other or not term]
+                terms = [term for term in terms if term not in other]
         return terms
 
     def products(self) -> list[frozenset[str]]:
@@ -160,7 +164,7 @@ class _Parser:
             self.take()
             return terms
         if kind == "number":
-            raise self._error(f"{text} isn't a column; a log-linear model has its intercept", at)
+            raise self._error(f"{text} isn't a column; the model always has its intercept", at)
         self.here -= 1
         raise self.wrong("a column")
 

@@ -24,12 +24,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, is_number, plain
+from bayesdp.checks import check_at_least_one, check_flag, is_number, plain
 from bayesdp.engines.draws import Draws
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Option, Run
 from bayesdp.inference.conflict import Noise
 from bayesdp.inference.evidence_ways import Answer
+from bayesdp.inference.fitted import check_fitted
 from bayesdp.inference.log_linear import fit as fits
 from bayesdp.inference.log_linear.design import INTERCEPT, cell_labels
 from bayesdp.inference.log_linear.formula import terms_of
@@ -133,7 +134,7 @@ class LogLinearModel(Model):
     usual: ClassVar[tuple[int, int]] = (1000, 1000)
     options: ClassVar[Mapping[str, Option]] = {
         "thin": (None, check_at_least_one),
-        "cells": (None, None),
+        "cells": (None, lambda name, given: given if given is None else check_flag(name, given)),
     }
     naive_options: ClassVar[Mapping[str, Option]] = options
     naive_reason: ClassVar[str] = "naive: treats the noisy counts as real"
@@ -152,12 +153,21 @@ class LogLinearModel(Model):
         given = self.prior
         if isinstance(given, Mapping):
             for name, sd in given.items():
+                if not isinstance(name, str):
+                    raise InvalidInput(
+                        f"prior has the name {quoted(name)}; terms are named as in the formula, "
+                        'as {"age:sex": 0.5}'
+                    )
                 _check_positive(f"prior[{quoted(name)}]", sd)
         elif given is not None:
             _check_positive("prior", given)
         _check_positive("scale", self.scale)
-        if not isinstance(self.cell_effects, bool):
-            _check_positive("cell_effects", self.cell_effects)
+        tau = self.cell_effects
+        if not isinstance(tau, bool) and not (is_number(tau) and 0 < tau < math.inf):
+            raise InvalidInput(
+                f"cell_effects is {quoted(tau)}; it must be positive and finite, as the effects' "
+                "standard deviation, or True or False"
+            )
         pair = self.intercept
         good = isinstance(pair, Sequence | np.ndarray) and len(pair) == 2
         if not good or not is_number(pair[0]) or not math.isfinite(pair[0]):
@@ -346,8 +356,10 @@ class LogLinearModel(Model):
         Raises
         ------
         InvalidInput
-            If `idata` has no "probability", or the table no such column.
+            If `idata` isn't this model's posterior given this release, or has no "probability",
+            or the table no such column.
         """
+        check_fitted(self, idata, release)
         return fits.marginal(idata, fits.setting_of(self, release), columns)
 
 

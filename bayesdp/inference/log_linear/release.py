@@ -15,7 +15,7 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.conflict import Noise, noise_from_marginals
 from bayesdp.inference.readers import instead
 from bayesdp.kernels.log_linear.moves import NUMBERS, Released
-from bayesdp.mechanisms.counts.cells import Axis, check_axes, shape_of
+from bayesdp.mechanisms.counts.cells import Axis, check_axes, check_order, shape_of
 from bayesdp.mechanisms.noise.reach import range_of
 from bayesdp.release import Part
 
@@ -187,6 +187,7 @@ def _check_zeros(zeros: Any, axes: tuple[Axis, ...]) -> NDArray[np.bool_]:
             f"zeros has type {mask.dtype} and shape {mask.shape}; it must be an array of booleans "
             f"of shape {shape}, True where no record can be"
         )
+    check_order("zeros", zeros, axes)
     if np.sum(~mask) < 2:
         raise InvalidInput("zeros leaves fewer than 2 possible cells")
     return ~mask.reshape(shape)

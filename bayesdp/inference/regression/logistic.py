@@ -274,7 +274,8 @@ class LogisticRegressionModel(Model):
         if not _is_finite(self.spread) or self.spread <= 0:
             raise InvalidInput(f"spread is {quoted(self.spread)}; it must be positive and finite")
         names = self.factors
-        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        listed = np.iterable(names) and not isinstance(names, str)
+        if not listed or not all(isinstance(name, str) for name in names):
             raise InvalidInput(
                 f"factors is {quoted(names)}; it must be a sequence of columns' names"
             )

@@ -191,7 +191,11 @@ def check_weights(weights: Any, n: int) -> Floats:
         values = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.array(math.nan)
-    if values.shape != (n,) or not np.all((values >= 0) & (values <= _LARGEST)):
+    if (
+        np.ma.is_masked(weights)
+        or values.shape != (n,)
+        or not np.all((values >= 0) & (values <= _LARGEST))
+    ):
         raise InvalidInput(
             "weights must be one number for each record, from 0 to 1000, none missing, in a "
             "vector as long as the records; or a function of a record, or "

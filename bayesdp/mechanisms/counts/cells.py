@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from bayesdp.core.axis import Axis as Axis
 from bayesdp.core.axis import check_edges as check_edges
+from bayesdp.core.axis import check_order as check_order
 from bayesdp.core.outputs import FromRecords, structured
 from bayesdp.errors import InvalidInput, quoted
 

@@ -149,8 +149,11 @@ class ExactStatisticMechanism(Mechanism):
                 raise InvalidInput(f"the statistic is a Count of an n other than {self.n}")
             statistic = statistic.successes
         x = np.asarray(statistic)
-        if x.dtype.kind not in "iuf" or not np.all(np.isfinite(x)):
-            raise InvalidInput("the statistic must be made of finite numbers; it isn't shown")
+        numbers = x.dtype.kind in "iuf" and not np.ma.is_masked(statistic)
+        if not numbers or not np.all(np.isfinite(x)):
+            raise InvalidInput(
+                "the statistic must be made of finite numbers, none of them masked; it isn't shown"
+            )
         if self.dimension is not None and (x.ndim == 0 or x.shape[-1] != self.dimension):
             raise InvalidInput(
                 f"the statistic has shape {x.shape}; its last axis must have length dimension = "

@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import check_called
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.secret import Secret
 
 Data = Hashable
@@ -85,9 +86,15 @@ class Contexts:
     weight: NDArray[np.float64]
 
 
-def law_of(mechanism: Mechanism, data: Any) -> Mapping[Output, float]:
+def law_of(mechanism: Mechanism, data: Any, name: str = "mechanism") -> Mapping[Output, float]:
     """The law of a mechanism's output; an output alone has probability 1."""
+    check_called(name, mechanism)
     output = mechanism(data)
+    if not isinstance(output, Mapping | Hashable):
+        raise InvalidInput(
+            f"{name} returns {quoted(output)}, which can't be looked up; make it a number, a "
+            "text or a tuple, or a mapping of outputs to probabilities"
+        )
     return output if isinstance(output, Mapping) else {output: 1.0}
 
 
@@ -198,7 +205,7 @@ def kernel_of(
     worlds: Contexts, simulator: Callable[[Any], Any]
 ) -> tuple[Contexts, NDArray[np.float64]]:
     """A given simulator as rows of probabilities, and the contexts with its own outputs too."""
-    laws = [law_of(simulator, alt) for alt in worlds.alts]
+    laws = [law_of(simulator, alt, "simulator") for alt in worlds.alts]
     outputs = dict.fromkeys(worlds.outputs) | dict.fromkeys(t for law in laws for t in law)
     column = {t: k for k, t in enumerate(outputs)}
     kernel = np.zeros((len(worlds.alts), len(column)))

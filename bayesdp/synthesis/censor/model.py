@@ -214,7 +214,8 @@ def check_weights(weights: ArrayLike | None, n: int) -> NDArray[np.float64] | No
         values = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.array(math.nan)
-    if values.shape != (n,) or not np.all(np.isfinite(values) & (values >= 0)):
+    good = values.shape == (n,) and not np.ma.is_masked(weights)
+    if not good or not np.all(np.isfinite(values) & (values >= 0)):
         raise InvalidInput(
             "weights must be one finite non-negative number for each record, in a vector as long "
             "as the records"

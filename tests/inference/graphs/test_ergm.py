@@ -328,6 +328,9 @@ class TestTheNaiveFit:
         graphs = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=3.0).release(florentine)
         with pytest.raises(bdp.errors.InvalidInput, match="copy is 1; the release has 1"):
             bdp.models.ERGMModel("edges").fit_naive(graphs, copy=1)
+        for wrong in ("0", True, -1):
+            with pytest.raises(bdp.errors.InvalidInput, match=r"copy is .* whole number, at least"):
+                bdp.models.ERGMModel("edges").fit_naive(graphs, copy=wrong)
 
 
 @pytest.mark.parametrize(
@@ -365,3 +368,6 @@ def test_a_release_of_something_else_is_refused():
         bdp.models.ERGMModel("edges").fit(release)
     with pytest.raises(bdp.errors.InvalidInput, match="must be a Normal"):
         bdp.models.ERGMModel("edges", prior=(0, 1))
+    for name in ("attributes", "dyad_attributes"):
+        with pytest.raises(bdp.errors.InvalidInput, match=f"{name} is None; it must be a mapping"):
+            bdp.models.ERGMModel("edges", **{name: None})

@@ -56,7 +56,8 @@ def test_formulas(formula, terms):
         ("a ~ b", "position 3 '~' isn't a part"),
         ("a^b", "position 3 'b' stands where a whole number"),
         ("a^0", "position 3 the power is 0"),
-        ("0 + a", "position 1 0 isn't a column"),
+        ("0 + a", "position 1 0 isn't a column; the model always has its intercept"),
+        ("a - 1", "position 3 the intercept is taken out, which the model always has"),
         ("", "position 1 it ends"),
         ("a)", r"position 2 '\)' stands"),
         (None, "formula is None"),
@@ -121,8 +122,14 @@ def test_names_in_the_posterior_and_marginals_of_it():
     assert np.allclose(p.sum(["b", "a"]), 1)
     cell = idata.posterior["probability"].sel(cell="x, 0, 1.0-5.0")
     assert np.allclose(p.sel(b=0, a="x"), cell)
-    with pytest.raises(bdp.errors.InvalidInput, match="columns is"):
-        model.marginal(idata, release, ["z"])
+    for wrong in (["z"], None, 3):
+        with pytest.raises(bdp.errors.InvalidInput, match="columns is"):
+            model.marginal(idata, release, wrong)
+    another = bdp.Release.of(made, [(10, 12, 9, 13, 20, 11, 15)])
+    with pytest.raises(bdp.errors.InvalidInput, match="isn't this model's posterior given this"):
+        model.marginal(idata, another, ["a"])
+    with pytest.raises(bdp.errors.InvalidInput, match="cells is 'yes'; it must be True or False"):
+        model.fit(release, cells="yes", **QUICK)
     without = model.fit(release, cells=False, **QUICK)
     with pytest.raises(bdp.errors.InvalidInput, match="fit with cells=True"):
         model.marginal(without, release, ["a"])
@@ -209,9 +216,10 @@ def test_what_a_model_does_not_take(release, options, message):
         ({"prior": 0.0}, "prior is 0.0; it must be positive and finite"),
         ({"prior": np.inf}, "prior is inf"),
         ({"prior": {"a": -1}}, r"prior\['a'\] is -1"),
+        ({"prior": {3: 1.0}}, "prior has the name 3; terms are named as in the formula"),
         ({"scale": np.nan}, "scale is nan"),
         ({"cell_effects": 0.0}, "cell_effects is 0.0; it must be positive and finite"),
-        ({"cell_effects": "yes"}, "cell_effects is 'yes'"),
+        ({"cell_effects": "yes"}, "cell_effects is 'yes'; .* or True or False"),
         ({"intercept": (0.0, np.inf)}, r"intercept\[1\] is inf"),
         ({"intercept": 3}, "intercept is 3"),
         ({"n": 0}, "n is 0"),

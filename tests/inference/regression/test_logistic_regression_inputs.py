@@ -43,6 +43,8 @@ DATA = {"dose": [0.0, 1.5, 4.0]}
         ({"rate": (0.0, -1.0)}, "rate is"),
         ({"rate": ("a", 1.0)}, "rate is"),
         ({"factors": "dose"}, "factors is 'dose'"),
+        ({"factors": None}, "factors is None; it must be a sequence of columns' names"),
+        ({"formula": "ill ~ dose - 1"}, "the intercept is taken out, which the model always has"),
         ({"n": 0}, "n is 0"),
         ({"n": [0.5, 0.6]}, "n must be a number, a range"),
     ],

@@ -171,6 +171,7 @@ def test_a_promise_that_was_changed_on_disk_is_refused(tmp_path, key, value):
         (lambda: D.ExactStatisticMechanism(PROMISE, threshold=3), "whole=True"),
         (lambda: bdp.publish(MECHANISM, math.nan), "finite"),
         (lambda: bdp.publish(MECHANISM, "much"), "finite numbers"),
+        (lambda: bdp.publish(MECHANISM, np.ma.array(3.0, mask=True)), "none of them masked"),
         (lambda: bdp.publish(MECHANISM, [1.0, 2.0]), "shape"),
         (lambda: bdp.publish(D.ExactStatisticMechanism(PROMISE, whole=True), 0.5), "whole"),
         (
