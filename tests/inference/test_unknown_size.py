@@ -1,6 +1,7 @@
 """A number of records that the analyst doesn't know: priors of n, summed out by few numbers."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -245,6 +246,9 @@ def test_what_needs_one_number_says_so():
     public = bdp.Release.of(Noise(5.0, 5.0, bdp.Neighbours.REPLACE_ONE, n=550), [490.0])
     with pytest.raises(bdp.errors.InvalidInput, match="the release says n = 550; leave n out"):
         model.fit(public)
+    exact = bdp.Release.of(replace(exactly(0.1).mechanism, n=9), [0.1])
+    with pytest.raises(bdp.errors.InvalidInput, match="n = 20, but the release says n = 9"):
+        GaussianModel((0, 10), 1.0, n=20).posterior(exact)  # which took the model's, once
     fit = model.fit(release, draws=20, chains=1, seed=1)
     with pytest.raises(bdp.errors.InvalidInput, match="unless the model knows n"):
         bdp.posterior_predictive(model, fit, release)
