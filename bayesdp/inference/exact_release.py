@@ -11,7 +11,7 @@ from scipy import special
 
 from bayesdp.core.views import ExactView, view_of
 from bayesdp.engines.normal_mixture import normal_logpdf
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import InvalidInput
 from bayesdp.inference.gaussian.mean import MeanPosterior, known_mean
 from bayesdp.inference.gaussian.pair import PairPosterior, known_pair
 from bayesdp.inference.readers import instead
@@ -60,7 +60,7 @@ def log_density_of(parts: Sequence[Part], law: Any) -> Any:
 def posterior_given(
     parts: Sequence[Part],
     others: Sequence[Any],
-    n: int | None,
+    n: int,
     statistic: str,
     sd: float | None,
     prior: tuple[float, ...] | None,
@@ -84,11 +84,8 @@ def posterior_given(
     values = {checked_value(part, None if sd is not None else 2) for part in parts}
     if len(values) > 1:
         raise InvalidInput("the exact releases differ, but are to be of one statistic")
-    if n is None or n < (1 if sd is not None else 2):
-        raise InvalidInput(
-            f"n is {quoted(n)}; give the number of records, as GaussianModel(sd=1, n=1000); with "
-            "sd unknown at least 2"
-        )
+    if sd is None and n < 2:
+        raise InvalidInput(f"n is {n}; with sd unknown a Gaussian model needs 2 records or more")
     value = values.pop()
     if sd is not None:
         mean = value / (n if statistic == "sum" else 1)

@@ -176,7 +176,8 @@ def noisy_mean(value=0.25):
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda: KNOWN.posterior(exact(0.5)), "n is None"),
+        (lambda: KNOWN.posterior(exact(0.5)), "n isn't in this release"),
+        (lambda: UNKNOWN.posterior(exact((0.5, 1.0), 1)), "n is 1; with sd unknown"),
         (lambda: KNOWN.posterior(exact((0.5, 1.0), 9)), "sd known"),
         (lambda: KNOWN.posterior([exact(0.5, 9), exact(0.6, 9)]), "one statistic"),
         (lambda: KNOWN.naive_posterior(exact((0.5, 1.0), 9)), "sd known"),
