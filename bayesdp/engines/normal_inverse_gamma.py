@@ -53,7 +53,7 @@ class NormalInverseGammaMixture:
     def joined(cls, shares: Floats, mixtures: Sequence[Self]) -> Self:
         """Make the mixture of several, each of which has its share; shares sum to one."""
         rows = [
-            (share * each.weights, each.means, each.scales, *each._widths())
+            (share * each.weights, each.means, each.scales, *each._own())
             for share, each in zip(shares, mixtures, strict=True)
         ]
         *law, wide_mu, wide_scale = map(np.concatenate, zip(*rows, strict=True))
@@ -61,7 +61,7 @@ class NormalInverseGammaMixture:
         blur = (wide_mu, wide_scale) if np.any(wide_mu) or np.any(wide_scale) else None
         return cls(weights, means, scales, shape, size, blur)
 
-    def _widths(self) -> tuple[Floats, Floats, Floats, Floats]:
+    def _own(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Each component's shape, size, and the intervals over which its draws are spread."""
         count = self.weights.size
         wide_mu, wide_scale = self.blur or (np.zeros(count),) * 2
@@ -184,7 +184,7 @@ class NormalInverseGammaMixture:
 
     def log_density(self, mu: Floats, sigma: Floats) -> Floats:
         """Log density of (mu, sigma), shape (points,) each."""
-        shape, size, wide_mu, wide_scale = self._widths()
+        shape, size, wide_mu, wide_scale = self._own()
         precision = sigma**-2.0
         with np.errstate(divide="ignore"):
             weights = np.log(self.weights)
@@ -204,18 +204,16 @@ class NormalInverseGammaMixture:
         cumulative = np.cumsum(self.weights)
         i = np.searchsorted(cumulative, rng.random(size) * cumulative[-1], side="right")
         mean, scale = self.means[i], self.scales[i]
-        each, records = (
-            np.broadcast_to(values, self.weights.shape)[i] for values in (self.shape, self.size)
-        )
+        shape, records, wide_mu, wide_scale = (each[i] for each in self._own())
         if self.blur is not None:
-            mean = mean + (rng.random(size) - 0.5) * self.blur[0][i]
-            scale = scale * np.exp((rng.random(size) - 0.5) * self.blur[1][i])
-        precision = rng.standard_gamma(each) / scale
+            mean = mean + (rng.random(size) - 0.5) * wide_mu
+            scale = scale * np.exp((rng.random(size) - 0.5) * wide_scale)
+        precision = rng.standard_gamma(shape) / scale
         sigma = precision**-0.5
         mu = rng.normal(mean, sigma / np.sqrt(records))
         # Of sigma: that of its precision times 2 / sigma^3.
-        lp = np.log(self.weights[i]) + each * np.log(scale) - special.gammaln(each)
-        lp += (each - 1) * np.log(precision) - scale * precision
+        lp = np.log(self.weights[i]) + shape * np.log(scale) - special.gammaln(shape)
+        lp += (shape - 1) * np.log(precision) - scale * precision
         lp += np.log(2.0) + 1.5 * np.log(precision)
         return {"mu": mu, "sigma": sigma}, lp + normal_logpdf(mu, mean, sigma / np.sqrt(records))
 

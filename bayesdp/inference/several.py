@@ -79,7 +79,7 @@ def agreed_size(parts: Sequence[Part], n: int | None) -> int | None:
     Raises
     ------
     InvalidInput
-        If releases differ.
+        If any of them differ.
     """
     public = {part.mechanism.n for part in parts if part.mechanism.n is not None}
     if len(public) > 1:
@@ -87,7 +87,12 @@ def agreed_size(parts: Sequence[Part], n: int | None) -> int | None:
             f"the releases say n = {' and n = '.join(map(str, sorted(public)))}; several at once "
             "must be of the same records"
         )
-    return n if n is not None or not public else public.pop()
+    if n is not None and not public <= {n}:
+        raise InvalidInput(
+            f"the model has n = {n}, but the release says n = {public.pop()}; leave n out of the "
+            "model"
+        )
+    return public.pop() if public else n
 
 
 def only_one(given: Releases, engine: str) -> Release:

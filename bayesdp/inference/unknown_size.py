@@ -91,6 +91,8 @@ class _Sizes(Generic[Made]):
     numbers, log_prior : ndarray, shape (sizes,)
     found : dict of int to posterior
         None where a number is impossible.
+    moments : dict of int to ndarray, shape (2, parameters)
+        Means and standard deviations of those that are possible.
     """
 
     def __init__(self, sizes: Sequence[tuple[int, float]], given: Callable[[int], Made]) -> None:
@@ -98,6 +100,7 @@ class _Sizes(Generic[Made]):
         self.numbers, self.log_prior = np.array(numbers), np.log(prior)
         self.given = given
         self.found: dict[int, Made | None] = {}
+        self.moments: dict[int, Floats] = {}
         self.far = _FAR + float(np.ptp(self.log_prior))
 
     def refine(self) -> None:
@@ -114,14 +117,18 @@ class _Sizes(Generic[Made]):
         intervals = list(itertools.pairwise(starts))
         while intervals:
             best = max((one.log_evidence for one in self.found.values() if one), default=None)
-            matter = [each for each in intervals if self._matters(*each, best)]
-            refused += [self._look(sum(each) // 2) for each in matter]
+            threes = [
+                (low, (low + high) // 2, high)
+                for low, high in intervals
+                if self._matters(low, high, best)
+            ]
+            refused += [self._look(middle) for _, middle, _ in threes]
             whole = self._sd()
             intervals = [
                 half
-                for low, high in matter
-                if not self._alike(low, high, whole)
-                for half in itertools.pairwise((low, (low + high) // 2, high))
+                for three in threes
+                if not self._alike(three, whole)
+                for half in itertools.pairwise(three)
             ]
         if not any(self.found.values()):
             raise next(error for error in refused if error is not None)
@@ -144,10 +151,14 @@ class _Sizes(Generic[Made]):
 
     def _look(self, place: int) -> Impossible | None:
         try:
-            self.found[place] = self.given(int(self.numbers[place]))
+            one = self.given(int(self.numbers[place]))
         except Impossible as error:
             self.found[place] = None
             return error
+        self.found[place] = one
+        self.moments[place] = np.stack(
+            [np.atleast_1d(one.mixture.mean()), np.atleast_1d(one.mixture.sd())]
+        )
         return None
 
     def _matters(self, low: int, high: int, best: float | None) -> bool:
@@ -157,18 +168,17 @@ class _Sizes(Generic[Made]):
         ends = [one.log_evidence for place in (low, high) if (one := self.found[place])]
         return bool(ends) and max(ends) >= best - self.far
 
-    def _alike(self, low: int, high: int, whole: Floats) -> bool:
-        """Return True if what is between two places follows from their ends and their middle."""
-        three = [self.found[place] for place in (low, (low + high) // 2, high)]
-        first, second, third = three
+    def _alike(self, three: tuple[int, int, int], whole: Floats) -> bool:
+        """Return True if what is between two places follows from these and their middle."""
+        first, second, third = (self.found[place] for place in three)
         if first is None or second is None or third is None:
             return False
-        start, middle, stop = self.numbers[[low, (low + high) // 2, high]]
+        start, middle, stop = self.numbers[list(three)]
         share = (middle - start) / (stop - start)
         line = (1 - share) * first.log_evidence + share * third.log_evidence
         if abs(second.log_evidence - line) > _OFF:
             return False
-        means, sds = _moments([first, second, third])
+        means, sds = np.stack([self.moments[place] for place in three], axis=1)
         moved = np.abs(np.diff(means, axis=0))
         most = np.minimum(_MOVED[0] * whole, _MOVED[1] * sds.min(axis=0))
         return bool(
@@ -180,15 +190,6 @@ class _Sizes(Generic[Made]):
         if not any(self.found.values()):
             return np.zeros(1)
         places, shares, _ = self.shares()
-        means, sds = _moments([one for place in places if (one := self.found[place])])
+        means, sds = np.stack([self.moments[place] for place in places], axis=1)
         centre = shares @ means
         return np.asarray(np.sqrt(shares @ (sds**2 + (means - centre) ** 2)))
-
-
-def _moments(each: Sequence[Posterior]) -> tuple[Floats, Floats]:
-    """Means and standard deviations, shape (posteriors, parameters)."""
-    means, sds = (
-        np.array([np.atleast_1d(getattr(one.mixture, name)()) for one in each])
-        for name in ("mean", "sd")
-    )
-    return means, sds

@@ -249,13 +249,7 @@ def _ends(
 
 def total_of(parts: Sequence[Part], n: int | None) -> int | None:
     """The number of events, where the counts are of all of them."""
-    whole = [part for part in parts if _is_complete(part)]
-    public = agreed_size(whole, None)
-    if n is not None and public is not None and n != public:
-        raise InvalidInput(
-            f"the model has n = {n}, but the release says n = {public}; leave n out of the model"
-        )
-    return n if public is None else public
+    return agreed_size([part for part in parts if _is_complete(part)], n)
 
 
 def _fixed_total(part: Part) -> FixedTotalView | None:

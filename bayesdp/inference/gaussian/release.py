@@ -32,7 +32,7 @@ from bayesdp.inference.gaussian.pair import SeenPair
 from bayesdp.inference.gaussian.pair_copies import pair_through_copies
 from bayesdp.inference.gaussian.pair_noise import pair_through_noise
 from bayesdp.inference.readers import instead
-from bayesdp.inference.several import Releases, releases_of
+from bayesdp.inference.several import Releases, agreed_size, releases_of
 from bayesdp.inference.sizes import Sizes, sizes_of_parts
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.release import Part, Release
@@ -61,17 +61,13 @@ def size_of(part: Part, n: int | None) -> int:
     InvalidInput
         If neither does, or they differ.
     """
-    public = part.mechanism.n
-    if public is None and n is None:
+    size = agreed_size([part], n)
+    if size is None:
         raise InvalidInput(
             "n isn't in this release; give the model the number of records that was released "
             "elsewhere, as n=1000"
         )
-    if public is not None and n is not None and public != n:
-        raise InvalidInput(
-            f"the model has n = {n}, but the release says n = {public}; leave n out of the model"
-        )
-    return int(public if public is not None else n)  # type: ignore[arg-type]
+    return size
 
 
 def unlike(mechanism: Any) -> InvalidInput:
