@@ -93,7 +93,10 @@ def _options(
     ] = None,
     n: Annotated[
         str | None,
-        typer.Option(help="Number of records, or a range if it is confidential: 500:1500."),
+        typer.Option(
+            help="Number of records, or a range if it is confidential: 500:1500; or each group's: "
+            "north=400,south=50:70."
+        ),
     ] = None,
     parameters: Annotated[
         list[str] | None,
@@ -178,7 +181,7 @@ def _declared(typed: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     if given["prior"] is not None:
         declared = once(declared, {"prior": options.prior(given["prior"])})
     if given["n"] is not None:
-        declared = once(declared, {"n": options.sizes(given["n"])})
+        declared = once(declared, {"n": options.sizes_by_group(given["n"])})
     return declared
 
 

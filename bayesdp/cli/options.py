@@ -36,15 +36,35 @@ def prior(text: str, name: str = "prior") -> float | tuple[float, ...]:
     return made[0] if len(made) == 1 else made
 
 
-def sizes(text: str) -> range | int:
+def sizes(text: str, name: str = "n") -> range | int:
     """Parse a size from text such as 500, or a range of sizes from 500:1500."""
     try:
         low, *high = (int(part) for part in text.split(":"))
     except ValueError:
         low, high = 0, [0, 0]
     if len(high) > 1:
-        raise InvalidInput(f"n is {quoted(text)}; it must be one or two whole numbers, as 500:1500")
+        raise InvalidInput(
+            f"{name} is {quoted(text)}; it must be one or two whole numbers, as 500:1500"
+        )
     return range(low, high[0] + 1) if high else low
+
+
+def sizes_by_group(text: str) -> range | int | dict[str, range | int]:
+    """Parse a size, or those of groups from text such as north=400,south=50:70."""
+    if "=" not in text:
+        return sizes(text)
+    made: dict[str, range | int] = {}
+    for part in text.split(","):
+        label, _, size = part.rpartition("=")
+        label = label.strip()
+        if not label or label in made:
+            raise InvalidInput(
+                f"n is {quoted(text)}; it must be a number, a range as 500:1500, or each group's "
+                "by its label, once, as north=400,south=50:70; of labels with a comma or an equals "
+                "sign, use --set 'n = {\"a, b\" = 400}'"
+            )
+        made[label] = sizes(size, f"n[{quoted(label)}]")
+    return made
 
 
 def parameters(lines: list[str], name: str = "set") -> dict[str, Any]:

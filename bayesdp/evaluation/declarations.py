@@ -159,19 +159,28 @@ def model_of(family: str, parameters: Mapping[str, Any]) -> Any:
     """
     made = dict(parameters)
     if "n_range" in made:
-        ends = made.pop("n_range")
-        whole = isinstance(ends, list | tuple) and [type(end) for end in ends] == [int, int]
-        if not whole or "n" in made:
-            raise InvalidInput(
-                f"n_range is {quoted(ends)}; it must be two whole numbers, as [500, 1500], without "
-                "n"
-            )
-        made["n"] = range(ends[0], ends[1] + 1)
+        made["n"] = _sizes(made.pop("n_range"), made.get("n"))
     if isinstance(made.get("prior"), Mapping):
         from bayesdp.networks.prior import NormalPrior
 
         made["prior"] = _made("model.prior", NormalPrior, made["prior"])
     return _made("model", model_named(family), made)
+
+
+def _sizes(ends: Any, n: Any) -> Any:
+    """Return the range from the smallest to the largest n, or those of groups beside others' n."""
+    if isinstance(ends, Mapping) and (n is None or isinstance(n, Mapping)):
+        return {
+            **(n or {}),
+            **{group: _sizes(one, (n or {}).get(group)) for group, one in ends.items()},
+        }
+    whole = isinstance(ends, list | tuple) and [type(end) for end in ends] == [int, int]
+    if not whole or n is not None:
+        raise InvalidInput(
+            f"n_range is {quoted(ends)}; it must be two whole numbers, as [500, 1500], without n, "
+            "or a table of groups that have them"
+        )
+    return range(ends[0], ends[1] + 1)
 
 
 def _found(what: str, name: str, registry: Registry) -> Any:

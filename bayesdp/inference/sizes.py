@@ -1,8 +1,12 @@
-"""Prior on the number of confidential records, as far as an analyst knows it."""
+"""Prior on the number of confidential records, as far as an analyst knows it.
+
+A model takes it as its field n: a number, a range of equally likely ones, an array whose element k
+is Pr[n = k], or a mapping of group labels to these.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +23,7 @@ Sizes = list[tuple[int, float]]
 """Possible numbers of records, and their probabilities."""
 
 
-def sizes_of_prior(n: Any, least: int = 0) -> Sizes:
+def sizes_of_prior(n: Any, least: int = 0, name: str = "n") -> Sizes:
     """Return the sizes with positive prior probability and these probabilities; a number has 1.
 
     Parameters
@@ -27,6 +31,8 @@ def sizes_of_prior(n: Any, least: int = 0) -> Sizes:
     n : int, range or array_like of float
     least : int
         The smallest size that a prior may have.
+    name : str
+        Name of the argument, for messages.
 
     Raises
     ------
@@ -34,11 +40,12 @@ def sizes_of_prior(n: Any, least: int = 0) -> Sizes:
         If `n` is none of these, or isn't a probability distribution.
     """
     if is_number(n):
-        return [(check_at_least_one("n", n, "or None if the release says it"), 1.0)]
+        return [(check_at_least_one(name, n, "or None if the release says it"), 1.0)]
     if isinstance(n, range):
         if len(n) == 0 or min(n) < least:
             raise InvalidInput(
-                f"n is {quoted(n)}; a range of sizes must be non-empty and start at {least} or more"
+                f"{name} is {quoted(n)}; a range of sizes must be non-empty and start at {least} "
+                "or more"
             )
         return [(size, 1.0 / len(n)) for size in n]
     try:
@@ -51,30 +58,91 @@ def sizes_of_prior(n: Any, least: int = 0) -> Sizes:
         or not abs(probabilities.sum() - 1) <= 1e-9
     ):
         raise InvalidInput(
-            "n must be a number, a range of sizes, as range(500, 1501), or an array of "
+            f"{name} must be a number, a range of sizes, as range(500, 1501), or an array of "
             "probabilities whose element k is Pr[n = k], non-negative and with sum 1"
         )
     sizes = [(int(k), float(probabilities[k])) for k in np.flatnonzero(probabilities)]
     if sizes[0][0] < least:
         raise InvalidInput(
-            f"n has probability {quoted(sizes[0][1])} of being {sizes[0][0]}, but it must be "
+            f"{name} has probability {quoted(sizes[0][1])} of being {sizes[0][0]}, but it must be "
             f"{least} or more; give the smaller ones probability 0"
         )
     return sizes
 
 
-def kept_sizes(n: Any, least: int) -> int | range | tuple[float, ...]:
+class ByGroup(dict[Any, Any]):
+    """What is said of each group's number of records, by its label; it hashes, as models do."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+
+def kept_sizes(n: Any, least: int = 0) -> int | range | tuple[float, ...] | ByGroup:
     """Return a number of records, or a prior on it, in a form that compares and hashes.
 
     Raises
     ------
     InvalidInput
-        As `sizes_of_prior` does.
+        As `sizes_of_prior` does; or if `n` is of groups, but of none.
     """
-    sizes = sizes_of_prior(n, least)
+    if isinstance(n, Mapping):
+        if not n:
+            raise InvalidInput(
+                "n is an empty mapping; give the number of records of each group, or a prior on "
+                "it, by the group's label, as {'north': 400, 'south': range(50, 71)}"
+            )
+        return ByGroup(
+            {label: _kept(one, least, f"n[{quoted(label)}]") for label, one in n.items()}
+        )
+    return _kept(n, least, "n")
+
+
+def _kept(n: Any, least: int, name: str) -> int | range | tuple[float, ...]:
+    sizes = sizes_of_prior(n, least, name)
     if is_number(n):
         return sizes[0][0]
     return n if isinstance(n, range) else tuple(map(float, n))
+
+
+def said_of(n: Any, parts: Sequence[Part], least: int = 0) -> Sizes | None:
+    """Return what a model says of the number of records in one group; None if it says nothing.
+
+    Parameters
+    ----------
+    n : as returned by `kept_sizes`, or None
+        The model's field.
+    parts : sequence of Part
+        Parts of the group, whose label may be a text in `n`, as files have no other keys.
+    least : int
+        The smallest number that a prior may have.
+
+    Raises
+    ------
+    InvalidInput
+        If `n` is of other groups, and no part says the number.
+    """
+    if n is None:
+        return None
+    if isinstance(n, Mapping):
+        group = parts[0].group
+        own = of_label(n, group)
+        if own is None:
+            if any(part.mechanism.n is not None for part in parts):
+                return None
+            first = f"n is of groups, the first {quoted(next(iter(n)))}, but the release has"
+            if group is None:
+                raise InvalidInput(f"{first} no groups; give the number of its records alone")
+            raise InvalidInput(
+                f"{first} the group {quoted(group)} too; give each group's number of records, or "
+                "a prior on it, by its label; or one for all, without a label"
+            )
+        n = own
+    return sizes_of_prior(n, least)
+
+
+def of_label(values: Mapping[Any, Any], label: Any) -> Any:
+    """Return the value for a group, whose label may be a text in files; None if there is none."""
+    return values.get(label, values.get(str(label)))
 
 
 def check_said_once(n: Any, public: int | None) -> None:
@@ -85,7 +153,9 @@ def check_said_once(n: Any, public: int | None) -> None:
         )
 
 
-def sizes_of_records(said: Sizes | None, public: int | None, model: str) -> Sizes:
+def sizes_of_records(
+    said: Sizes | None, public: int | None, model: str, group: Any = None
+) -> Sizes:
     """Return what the number of records may be, as either the release or the model says.
 
     Parameters
@@ -96,6 +166,8 @@ def sizes_of_records(said: Sizes | None, public: int | None, model: str) -> Size
         The number in the release, where it is public.
     model : str
         Name of the model, for messages.
+    group : str or int, optional
+        Label of the records' group, if the model takes each group's number.
 
     Raises
     ------
@@ -106,9 +178,12 @@ def sizes_of_records(said: Sizes | None, public: int | None, model: str) -> Size
     if public is not None:
         return [(public, 1.0)]
     if said is None:
+        by_group = (
+            "" if group is None else f"; or each group's, as n={{{quoted(group)}: 1000, ...}}"
+        )
         raise InvalidInput(
             "n isn't in this release; give the model the number of records, as "
-            f"{model}(n=1000), or a prior on it, as {model}(n=range(500, 1501))"
+            f"{model}(n=1000), or a prior on it, as {model}(n=range(500, 1501)){by_group}"
         )
     return said
 
@@ -119,7 +194,7 @@ def sizes_of_parts(parts: Sequence[Part], said: Sizes | None, model: str) -> Siz
     A number in the model may be the release's too.
     """
     if said is None or len(said) > 1:
-        return sizes_of_records(said, agreed_size(parts, None), model)
+        return sizes_of_records(said, agreed_size(parts, None), model, parts[0].group)
     agreed_size(parts, said[0][0])
     return said
 
@@ -157,7 +232,7 @@ def check_counts(mechanism: Any, n: int) -> None:
         ) from error
 
 
-def sizes_of_counts(parts: Sequence[Part], n: Sizes | None) -> Sizes:
+def sizes_of_counts(parts: Sequence[Part], n: Sizes | None, model: str = "BinomialModel") -> Sizes:
     """Return what n may be, of releases of a count of ones.
 
     Parameters
@@ -166,6 +241,8 @@ def sizes_of_counts(parts: Sequence[Part], n: Sizes | None) -> Sizes:
         One for each release of the same records.
     n : as returned by `sizes_of_prior`, or None
         The model's prior on the number of records.
+    model : str
+        Name of the model, for messages.
 
     Raises
     ------
@@ -177,4 +254,4 @@ def sizes_of_counts(parts: Sequence[Part], n: Sizes | None) -> Sizes:
     largest = 1 if known is None else max(size for size, _ in known)
     for part in parts:
         check_counts(part.mechanism, largest)
-    return sizes_of_records(n, public, "BinomialModel")
+    return sizes_of_records(n, public, model, parts[0].group)

@@ -98,7 +98,29 @@ def test_confidential_sizes(bayesdp):
     status, _, err = bayesdp("fit r --out p.nc")
     assert status == 2
     assert "n isn't in this release" in err
+    assert "n={'east': 1000, ...}" in err
     assert bayesdp("fit r --out p.nc --n 0:200 --draws 100")[0] == 0
+
+
+def test_sizes_of_groups(bayesdp):
+    line = "synthesize data.csv --column voted --by region --epsilon 1 --confidential-n"
+    assert bayesdp(f"{line} --groups east,north,west --size 100 --out r")[0] == 0
+    fit = "fit r --family hierarchical_binomial --draws 800 --seed 1 --out"
+    assert bayesdp(f"{fit} p.nc --n east=100,north=50:250,west=1:20")[0] == 0
+    tables = "--set 'n = {east = 100}' --set 'n_range = {north = [50, 250], west = [1, 20]}'"
+    assert bayesdp(f"{fit} q.nc {tables}")[0] == 0
+    one, other = (az.from_netcdf(f"{name}.nc").posterior["p"].to_numpy() for name in "pq")
+    np.testing.assert_array_equal(one, other)
+    assert bayesdp("report p.nc r --out rep")[0] == 0
+    for n, message in {
+        "east=100,north=50:x": "n['north'] is '50:x'",
+        "east=100,east=50": "each group's by its label, once",
+        "east=100,=50": "each group's by its label, once",
+        "east=100,north=50": "but the release has the group 'west' too",
+    }.items():
+        status, _, err = bayesdp(f"fit r --out s.nc --n {n}")
+        assert status == 2
+        assert message in err
 
 
 @pytest.mark.parametrize(

@@ -454,6 +454,9 @@ def test_every_public_model_and_synthesizer_can_be_declared():
         ("ergm", {"formula": "edges", "prior": {"variance": 4}}, r"model\.prior\.variance"),
         ("binomial", {"n_range": [5, 9], "n": 7}, "without n"),
         ("binomial", {"n_range": [True, 9]}, "two whole numbers"),
+        ("binomial", {"n_range": {"a": [5, 9]}, "n": 7}, "without n"),
+        ("binomial", {"n_range": {"a": [5, 9]}, "n": {"a": 7}}, "without n"),
+        ("binomial", {"n_range": {"a": [5]}}, "two whole numbers"),
         ("binomail", {}, "one of beta, beta_model, beta_regression, binomial"),
     ],
 )

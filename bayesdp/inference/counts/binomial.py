@@ -48,7 +48,7 @@ from bayesdp.inference.several import (
     parts_of,
     releases_of,
 )
-from bayesdp.inference.sizes import sizes_of_counts, sizes_of_prior
+from bayesdp.inference.sizes import kept_sizes, said_of, sizes_of_counts
 from bayesdp.inference.variance_parts import Labelled, of_beta, over_counts
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
 from bayesdp.release import Part, Release
@@ -67,10 +67,10 @@ class BinomialModel(Model):
     ----------
     prior : tuple of two floats
         (g1, g2) of the beta prior of p; (1, 1) is uniform, (0.5, 0.5) Jeffreys'.
-    n : int, range or array_like of float, optional
+    n : int, range, array_like of float, or mapping of group labels to these, optional
         The number of confidential records, where the release doesn't say it, or a prior on it: a
-        range of equally likely sizes, or an array whose element k is Pr[n = k]. Applies to
-        every group.
+        range of equally likely sizes, or an array whose element k is Pr[n = k]. It applies to every
+        group; or each group has its own, as {"north": 400, "south": range(50, 71)}.
     weights : mapping of float to int, or of group labels to such mappings, optional
         Where noise was added to a weighted count of ones: the number of records with each weight, a
         known constant, for example {1.0: 120, 2.5: 40}. p is the same for all weights; where it
@@ -96,7 +96,7 @@ class BinomialModel(Model):
     """
 
     prior: tuple[float, float] = (1.0, 1.0)
-    n: Any = field(default=None, compare=False)
+    n: Any = None
     weights: Any = field(default=None, compare=False)
 
     family: ClassVar[str] = "binomial"
@@ -109,7 +109,7 @@ class BinomialModel(Model):
     def __post_init__(self) -> None:
         object.__setattr__(self, "prior", check_prior(self.prior))
         if self.n is not None:
-            object.__setattr__(self, "n", sizes_of_prior(self.n))
+            object.__setattr__(self, "n", kept_sizes(self.n))
         if self.weights is not None:
             object.__setattr__(self, "weights", check_weights(self.weights, n=self.n))
 
@@ -169,11 +169,13 @@ class BinomialModel(Model):
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws a new count of a part's records, given the parameters."""
-        return partial(predictive.ones, self.weights, self.n, part)
+        return partial(predictive.ones, self.weights, said_of(self.n, [part]), part)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that explains the outputs."""
-        return noises_of_counts(parts_of(release), self.weights, self.n)
+        groups = parts_of(release)
+        sizes = [said_of(self.n, parts) for parts in groups]
+        return noises_of_counts(groups, self.weights, sizes)
 
     def naive_posterior(self, release: Release) -> BetaMixture:
         """Compute the posterior that treats the copies as real data: all their records pooled.
@@ -181,9 +183,10 @@ class BinomialModel(Model):
         It is wrong, and for comparison with the right one: an analysis of the released files, as
         they are, gives it.
         """
-        return self._naive_posteriors(one_group(release))[0]
+        return self.naive_posteriors(one_group(release))[0]
 
-    def _naive_posteriors(self, release: Release) -> list[BetaMixture]:
+    def naive_posteriors(self, release: Release) -> list[BetaMixture]:
+        """Compute each group's `naive_posterior`."""
         if self.weights is not None:
             return [naive_of_weights(part, self.prior, self.weights) for part in release.parts]
         posteriors = []
@@ -221,7 +224,7 @@ class BinomialModel(Model):
     def naive(self, run: Run) -> Draws:
         """Draw from the `naive_posterior` of each group."""
         scalar = run.release.by is None
-        return exact.sample(self._naive_posteriors(run.release), scalar=scalar, **run.independent)
+        return exact.sample(self.naive_posteriors(run.release), scalar=scalar, **run.independent)
 
     def about(self, run: Run, drawn: Draws) -> dict[str, str]:
         """The prior, and weights where there are any."""
@@ -242,4 +245,4 @@ class BinomialModel(Model):
     def _sizes_of(self, parts: Sequence[Part]) -> Sequence[tuple[int, float]]:
         if self.weights is not None:
             raise InvalidInput("engine is 'augmentation', which has no weights; use 'exact'")
-        return sizes_of_counts(parts, self.n)
+        return sizes_of_counts(parts, said_of(self.n, parts))

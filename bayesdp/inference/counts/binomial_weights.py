@@ -154,22 +154,25 @@ def weighted_cells(parts: Sequence[Part], prior: tuple[float, float], weights: A
     )
 
 
-def noises_of_counts(groups: Sequence[Sequence[Part]], weights: Any, sizes: Any) -> list[Noise]:
+def noises_of_counts(
+    groups: Sequence[Sequence[Part]], weights: Any, sizes: Sequence[Any]
+) -> list[Noise]:
     """Compute the least noise that leads from possible counts to the noisy ones.
 
     Parameters
     ----------
     groups : sequence of sequences of Part
-    weights, sizes
-        The model's weights, or None; and possible values of n, where the releases don't say it.
+    weights : as returned by `check_weights`, or None
+    sizes : sequence
+        Of each group, possible values of n as far as the model says them, or None.
     """
     noises: list[Noise] = []
-    for parts in groups:
+    for parts, said in zip(groups, sizes, strict=True):
         known = [part.mechanism.n for part in parts if part.mechanism.n is not None]
         if weights is not None:
             most = sum(w * k for w, k in weights_of(weights, parts[0].group))
         else:
-            most = float(known[0] if known else max(n for n, _ in sizes))
+            most = float(known[0] if known else max(n for n, _ in said))
         noises += noise_from(parts, 0.0, most)
     return noises
 

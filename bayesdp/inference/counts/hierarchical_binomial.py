@@ -7,7 +7,8 @@ The population weighs as much as kappa records: a group of n_g has its proportio
 the share kappa / (kappa + n_g), which is uniform under the prior where n_g = c (the uniform
 shrinkage prior of Christiansen and Morris 1997). Counts and proportions are summed out
 (`bayesdp.engines.pooled_proportions`), so that chains run over m and kappa alone. Where thousands
-of counts are likely, they are summed out once for all (`bayesdp.engines.likelihood_curves`).
+of counts are likely, they are summed out once for all (`bayesdp.engines.likelihood_curves`); a
+number of records that has a prior always is (`bayesdp.engines.unknown_trials`).
 
 The programs of PyMC and Stan are of the same marginal form, in logit m and log kappa, which is
 logistic with median log c: were the proportions sampled too, their spread, which goes to 0 as kappa
@@ -22,7 +23,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -36,9 +36,10 @@ from bayesdp.engines.enumeration import Cells, in_one_row, log_law_of_counts
 from bayesdp.engines.likelihood_curves import likelihood_curve
 from bayesdp.engines.pooled_proportions import given_proportions
 from bayesdp.engines.stan.replicates import replicates
+from bayesdp.engines.unknown_trials import law_of_largest
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Run
-from bayesdp.inference.conflict import Noise, noise_from
+from bayesdp.inference.conflict import Noise
 from bayesdp.inference.counts import predictive
 from bayesdp.inference.counts.binomial import BinomialModel
 from bayesdp.inference.evidence_ways import Answer
@@ -46,8 +47,8 @@ from bayesdp.inference.fitted import check_fitted
 from bayesdp.inference.pooled_evidence import pooled
 from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.result import group_coordinate, groups_of
-from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
-from bayesdp.inference.sizes import check_counts
+from bayesdp.inference.several import Releases, parts_of, releases_of
+from bayesdp.inference.sizes import Sizes, kept_sizes, said_of, sizes_of_counts
 from bayesdp.inference.variance_parts import GivenPopulation, Labelled, of_beta, over_counts
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
@@ -65,16 +66,32 @@ _POINTS = 1_000
 """Draws of m and kappa at which variances are computed."""
 _AT_ONCE = 1_000_000
 _MOST_KAPPA = 1e100  # in place of an infinite one, where the groups' spread rounds to 0
+_FLAT = 1e-12  # of a second difference's rounding, relative to a law
+_MOST_PAIRS = 20_000_000
 _MANY = 2_000  # likely counts of a group, whose sum is better taken once for all p
 
 
 class Known(NamedTuple):
-    """Law of a group's outputs: log Pr[outputs | x] at the x that may matter, and n."""
+    """Law of a group's outputs: log Pr[outputs | x, n] Pr[n] at the pairs (n, x) that may matter.
+
+    All three arrays are of these pairs, in ascending order.
+    """
 
     law: Floats
     counts: NDArray[Any]
-    n: int
+    sizes: NDArray[Any]
     concave: bool
+
+    def of_largest(self) -> Known:
+        """The law with the same likelihood of p where n is the largest that it may be."""
+        if self.sizes[0] == self.sizes[-1]:
+            return self
+        law = law_of_largest(self.law, self.counts, self.sizes)
+        there = np.flatnonzero(law > -math.inf)
+        law = law[there]
+        falls = np.diff(law, 2) <= _FLAT * (1 + np.abs(law[1:-1]))
+        concave = bool(np.all(np.diff(there) == 1) and np.all(falls))
+        return Known(law, there, np.full(there.size, self.sizes[-1]), concave)
 
     def likely(self) -> int:
         """Approximate number of counts that each step sums over."""
@@ -83,9 +100,8 @@ class Known(NamedTuple):
     def cells(self) -> Cells:
         """Cells of the counts that are possible, their marginal law that under a uniform p."""
         possible = self.law > -math.inf
-        ones = self.counts[possible].astype(np.float64)
-        even = np.full(ones.size, -math.log(self.n + 1))
-        return Cells(ones, self.n - ones, self.law[possible], even)
+        ones, n = (each[possible].astype(np.float64) for each in (self.counts, self.sizes))
+        return Cells(ones, n - ones, self.law[possible], -np.log(n + 1))
 
 
 @dataclass(frozen=True)
@@ -99,6 +115,10 @@ class HierarchicalBinomialModel(Model):
     concentration : float
         c, the prior median of kappa: the size of a group at which its own records and the other
         groups are expected to weigh the same. Choose it of the order of the groups' sizes.
+    n : int, range, array_like of float, or mapping of group labels to these, optional
+        Where the release doesn't say the groups' numbers of records: the number, or a prior on it,
+        as for `BinomialModel`; the same for all groups, or each group's, as {"north": 400, "south":
+        range(50, 71)}.
 
     Raises
     ------
@@ -109,10 +129,10 @@ class HierarchicalBinomialModel(Model):
     -----
     The posterior variables are "p" with the dimension "group", "mean" (m) and "sd", the standard
     deviation of the groups' proportions, the root of m (1 - m) / (kappa + 1). The model reads
-    counts of ones in two groups or more, with public sizes. All engines sum counts and proportions
-    out, sample m and kappa, and draw proportions given them: "marginal" by slice sampling, "pymc"
-    and "stan" by NUTS. The PyMC program has no "p", and is for what depends on m and kappa; the
-    Stan program draws it among its generated quantities.
+    counts of ones in two groups or more. All engines sum counts and proportions out, sample m and
+    kappa, and draw proportions given them: "marginal" by slice sampling, "pymc" and "stan" by NUTS.
+    The PyMC program has no "p", and is for what depends on m and kappa; the Stan program draws it
+    among its generated quantities.
 
     Examples
     --------
@@ -126,6 +146,7 @@ class HierarchicalBinomialModel(Model):
 
     prior: tuple[float, float] = (1.0, 1.0)
     concentration: float = 10.0
+    n: Any = None
 
     family: ClassVar[str] = "hierarchical_binomial"
     views: ClassVar[tuple[type[View], ...]] = (CountView,)
@@ -141,6 +162,8 @@ class HierarchicalBinomialModel(Model):
         if not (is_number(c) and 0 < c < math.inf):
             raise InvalidInput(f"concentration is {quoted(c)}; it must be a positive finite number")
         object.__setattr__(self, "concentration", float(c))
+        if self.n is not None:
+            object.__setattr__(self, "n", kept_sizes(self.n))
 
     def evidence(self, release: Releases, **options: Any) -> Answer:
         """Compute the log evidence for `bdp.log_evidence`, by a bridge over two numbers."""
@@ -148,7 +171,7 @@ class HierarchicalBinomialModel(Model):
 
     def pointwise(self, parts: Sequence[Part], values: Mapping[str, Floats]) -> Floats:
         """Compute the log probability of a group's outputs at draws of its p, shape (draws,)."""
-        return BinomialModel().pointwise(parts, values)
+        return self._alone().pointwise(parts, values)
 
     def given_population(self, release: Releases, idata: Any = None) -> Labelled:
         """Compute each p's moments at draws of m and kappa, the latent counts summed out.
@@ -182,35 +205,40 @@ class HierarchicalBinomialModel(Model):
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws a new count of a part's records, given the parameters."""
-        return partial(predictive.ones, None, None, part)
+        return partial(predictive.ones, None, said_of(self.n, [part]), part)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that explains the outputs."""
-        groups = parts_of(release)
-        each = (noise_from(parts, 0, float(agreed_size(parts, None) or 0)) for parts in groups)
-        return list(chain.from_iterable(each))
+        return self._alone().noises(release)
 
     def read(self, release: Releases) -> list[Known]:
         """Read each group's counts that may matter, as `known`."""
         return self.known(release)
 
     def known(self, release: Releases) -> list[Known]:
-        """Read each group's log Pr[outputs | x] at the x that may matter, these x, and n."""
+        """Read each group's law at the pairs of n and a count of ones that may matter."""
         _check_groups(releases_of(release)[0])
         groups = parts_of(release)
-        sizes = [_size_of(parts) for parts in groups]
-        least = self._least(sizes)
-        return [_seen(parts, n, least) for parts, n in zip(groups, sizes, strict=True)]
+        sizes = [self._sizes_of(parts) for parts in groups]
+        least = self._least([max(n for n, _ in each) for each in sizes])
+        return [_seen(parts, each, least) for parts, each in zip(groups, sizes, strict=True)]
 
     def read_naive(self, release: Release) -> list[Known]:
         """Read each group's pooled copies as if they were its records."""
         _check_groups(release)
         known = []
-        for part in release.parts:
-            alone = BinomialModel().naive_posterior(release[part.group])
+        for alone in self._alone().naive_posteriors(release):
             ones, size = float(alone.a[0] - 1), float(alone.a[0] + alone.b[0] - 2)
-            known.append(Known(np.zeros(1), np.array([round(ones)]), round(size), True))
+            counts, sizes = np.array([round(ones)]), np.array([round(size)])
+            known.append(Known(np.zeros(1), counts, sizes, True))
         return known
+
+    def _sizes_of(self, parts: Sequence[Part]) -> Sizes:
+        return sizes_of_counts(parts, said_of(self.n, parts), type(self).__name__)
+
+    def _alone(self) -> BinomialModel:
+        """The model of each group by itself."""
+        return BinomialModel(n=self.n)
 
     def sample(self, run: Run) -> Draws:
         """Run chains over m and kappa, and draw proportions given them."""
@@ -249,13 +277,14 @@ class HierarchicalBinomialModel(Model):
 
     def given(self, known: Sequence[Known]) -> Any:
         """Prepare the arrays that the kernels of `pooled_proportions` take."""
-        sizes, likely = [each.n for each in known], [each.likely() for each in known]
+        known = [each.of_largest() for each in known]
+        sizes, likely = [int(each.sizes[0]) for each in known], [each.likely() for each in known]
         many, least = _MANY if sum(likely) <= _MOST_LIKELY else 0, self._least(sizes)
         curves = [
-            likelihood_curve(each.law, each.counts, each.n, least)
+            likelihood_curve(each.law, each.counts, n, least)
             if each.concave and count > many
             else None
-            for each, count in zip(known, likely, strict=True)
+            for each, n, count in zip(known, sizes, likely, strict=True)
         ]
         some = zip(likely, curves, strict=True)
         summed = sum(count for count, curve in some if curve is None)
@@ -271,7 +300,7 @@ class HierarchicalBinomialModel(Model):
 
     def cells(self, release: Releases) -> list[Cells]:
         """Enumerate the latent counts that the programs sum over, one element for each group."""
-        known = self.known(release)
+        known = [each.of_largest() for each in self.known(release)]
         many = sum(each.law.size for each in known)
         if many > _MOST_LIKELY:
             raise InvalidInput(
@@ -289,12 +318,14 @@ class HierarchicalBinomialModel(Model):
 
     def stan_data(self, release: Releases) -> dict[str, Any]:
         """Build the data of the Stan program `hierarchical_binomial`."""
+        groups = parts_of(release)
+        known = all(len(self._sizes_of(parts)) == 1 for parts in groups)
         return {
             **in_one_row(self.cells(release)),
             "prior_a": self.prior[0],
             "prior_b": self.prior[1],
             "concentration": self.concentration,
-            **replicates(parts_of(release)),
+            **replicates(groups, known=known),
         }
 
     def _least(self, sizes: Sequence[int]) -> float:
@@ -303,8 +334,9 @@ class HierarchicalBinomialModel(Model):
         At m = 1/2 and kappa = 2 every count of a group has probability 1 / (n + 1), and within 1 /
         log(n + 1) of there in the logarithms no less than about 1/e of that. So the outputs'
         probability, relative to the largest laws, is at least that of this neighbourhood times
-        the product over groups of 1 / e (n + 1), and counts whose law is below it by e^-100 are not
-        seen in the posterior, whatever the other groups say.
+        the product over groups of 1 / e (n + 1), with the largest n that each may have, and counts
+        whose law is below it by e^-100 are not seen in the posterior, whatever the other groups
+        say.
         """
         (a, b), c = self.prior, self.concentration
         at = math.log(2 * c) - 2 * math.log(c + 2) - (a + b) * math.log(2) - special.betaln(a, b)
@@ -325,11 +357,10 @@ def _given(seen: Known, a: Floats, b: Floats) -> GivenPopulation:
     for start in range(0, len(a), size):
         own = a[start : start + size], b[start : start + size]
         weights = special.softmax(
-            seen.law + beta_binomial_logpmf(seen.counts, seen.n, *own), axis=1
+            seen.law + beta_binomial_logpmf(seen.counts, seen.sizes, *own), axis=1
         )
-        blocks.append(
-            over_counts(weights, *of_beta(own[0] + seen.counts, own[1] + (seen.n - seen.counts)))
-        )
+        zeros = seen.sizes - seen.counts
+        blocks.append(over_counts(weights, *of_beta(own[0] + seen.counts, own[1] + zeros)))
     return GivenPopulation(*map(np.concatenate, zip(*blocks, strict=True)))
 
 
@@ -341,23 +372,23 @@ def _check_groups(release: Release) -> None:
         )
 
 
-def _size_of(parts: Sequence[Part]) -> int:
-    n = agreed_size(parts, None)
-    if n is None:
+def _seen(parts: Sequence[Part], sizes: Sizes, least: float) -> Known:
+    pairs = sum(n + 1 for n, _ in sizes)
+    if pairs > _MOST_PAIRS:
         raise InvalidInput(
-            "n is confidential in this release, and the model takes known sizes; fit each group "
-            "with bdp.BinomialModel(n=...)"
+            f"n gives {pairs:,} pairs of a size and a count of ones in a group, more than "
+            f"{_MOST_PAIRS:,}; if it has a prior, narrow it, or put its probability on fewer sizes"
         )
-    for part in parts:
-        check_counts(part.mechanism, n)
-    return n
-
-
-def _seen(parts: Sequence[Part], n: int, least: float) -> Known:
-    x = np.arange(n + 1)
-    law = log_law_of_counts(parts, n, x)
+    counts = [np.arange(n + 1) for n, _ in sorted(sizes)]
+    law = np.concatenate(
+        [
+            log_law_of_counts(parts, n, x) + math.log(probability)
+            for (n, probability), x in zip(sorted(sizes), counts, strict=True)
+        ]
+    )
     if not law.max() > -math.inf:
         raise InvalidInput("the outputs have probability zero under the model")
     matters = law > law.max() - least
+    of_each = np.repeat([n for n, _ in sorted(sizes)], [x.size for x in counts])
     concave = all(part.mechanism.log_concave for part in parts)
-    return Known(law[matters], x[matters], n, concave)
+    return Known(law[matters], np.concatenate(counts)[matters], of_each[matters], concave)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, keep
+from bayesdp.checks import keep
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.observed_normals import Observed
 from bayesdp.engines.pooled_means import given_means
@@ -48,6 +48,7 @@ from bayesdp.inference.pooled_evidence import pooled
 from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.result import group_coordinate
 from bayesdp.inference.several import Releases, only_one, parts_of, releases_of
+from bayesdp.inference.sizes import kept_sizes, said_of
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.release import Part, Release
 
@@ -73,8 +74,9 @@ class HierarchicalGaussianModel(Model):
         (a, b) of the inverse-gamma prior of sigma^2, needed where sd isn't known.
     statistic : {"mean", "sum"}
         The statistic that noise was added to, as for `GaussianModel`.
-    n : int, optional
-        Each group's number of records, where it is known but the release doesn't say it.
+    n : int or mapping of group labels to int, optional
+        Each group's number of records, where it is known but the release doesn't say it: one for
+        all, or each its own, as {"north": 400, "south": 60}.
 
     Raises
     ------
@@ -107,7 +109,7 @@ class HierarchicalGaussianModel(Model):
     sd: float | None = None
     variance: tuple[float, float] | None = None
     statistic: str = "mean"
-    n: int | None = None
+    n: int | Mapping[Any, int] | None = None
 
     family: ClassVar[str] = "hierarchical_gaussian"
     engines: ClassVar[tuple[str, ...]] = ("marginal", "pymc", "stan")
@@ -136,7 +138,7 @@ class HierarchicalGaussianModel(Model):
         if self.statistic not in ("mean", "sum"):
             raise InvalidInput(f"statistic is {quoted(self.statistic)}; it must be 'mean' or 'sum'")
         if self.n is not None:
-            keep(self, n=check_at_least_one("n", self.n, "or None if the release says it"))
+            keep(self, n=_checked_sizes(self.n))
 
     def evidence(self, release: Releases, **options: Any) -> Answer:
         """Compute the log evidence for `bdp.log_evidence`, by a bridge over two numbers.
@@ -176,18 +178,19 @@ class HierarchicalGaussianModel(Model):
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws moments of a part's new records, given the parameters."""
-        sizes = None if self.n is None else [(self.n, 1.0)]
-        return partial(moments, self.sd, self.statistic, sizes, part)
+        return partial(moments, self.sd, self.statistic, said_of(self.n, [part]), part)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that explains the outputs."""
-        return noises_of_normal(parts_of(release), self.sd, self.n, self.statistic)
+        groups = parts_of(release)
+        return noises_of_normal(groups, self.sd, self._said(groups), self.statistic)
 
     def known(self, release: Releases) -> list[Group]:
         """Read each group's likelihood of its records' mean, where sd is known."""
         prior = (*self.prior, self.spread)
         groups = parts_of(release)
-        return seen_groups(groups, self.n, self.statistic, float(self.sd or 0), prior)
+        sizes = self._said(groups)
+        return seen_groups(groups, sizes, self.statistic, float(self.sd or 0), prior)
 
     def given(self, known: Sequence[Group]) -> Any:
         """Prepare the arrays that the kernels of `pooled_means` take."""
@@ -207,7 +210,9 @@ class HierarchicalGaussianModel(Model):
                 "sd is unknown, where there is no naive fit here; give the model sd, or fit "
                 "GaussianModel's to each group"
             )
-        means = [naive_mean(part, self.n, self.statistic) for part in release.parts]
+        sizes = self._said([[part] for part in release.parts])
+        parts = zip(release.parts, sizes, strict=True)
+        means = [naive_mean(part, n, self.statistic) for part, n in parts]
         return [Group(np.array([mean]), np.zeros(1), self.sd**2 / n) for n, mean in means]
 
     def chosen(self, engine: str, read: None) -> tuple[str, str]:
@@ -294,7 +299,27 @@ class HierarchicalGaussianModel(Model):
         }
 
     def _observed(self, release: Releases, engine: str) -> list[Observed]:
-        return all_observed(only_one(release, engine), self.sd, self.n, self.statistic, engine)
+        parts = only_one(release, engine).parts
+        sizes = self._said([[part] for part in parts])
+        return all_observed(parts, self.sd, sizes, self.statistic, engine)
+
+    def _said(self, groups: Sequence[Sequence[Part]]) -> list[int | None]:
+        """Each group's number of records, as far as the model says it."""
+        said = [said_of(self.n, parts) for parts in groups]
+        return [None if each is None else each[0][0] for each in said]
+
+
+def _checked_sizes(n: Any) -> Any:
+    """Return the number of records of all groups, or by group, or raise InvalidInput."""
+    kept = kept_sizes(n, 1)
+    for each in kept.values() if isinstance(kept, Mapping) else [kept]:
+        if not isinstance(each, int):
+            raise InvalidInput(
+                "n is a prior, but a HierarchicalGaussianModel takes numbers of records: one for "
+                "all groups, or each group's, as {'north': 400, 'south': 60}; or fit "
+                "bdp.GaussianModel, which takes a prior, to each group"
+            )
+    return kept
 
 
 def _checked_variance(variance: Any) -> tuple[float, float]:

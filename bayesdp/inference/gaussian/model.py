@@ -62,7 +62,7 @@ from bayesdp.inference.several import (
     parts_of,
     releases_of,
 )
-from bayesdp.inference.sizes import Sizes, alone, kept_sizes, sizes_of_parts, sizes_of_prior
+from bayesdp.inference.sizes import Sizes, alone, kept_sizes, said_of, sizes_of_parts
 from bayesdp.inference.unknown_size import over_sizes
 from bayesdp.release import Part, Release
 
@@ -89,9 +89,10 @@ class GaussianModel(Model):
         The statistic of a noisy release. With sd unknown it has two numbers: the mean and the
         variance with divisor n - 1, or the sum and the sum of squares. Releases of copies and
         conjugate releases declare it themselves.
-    n : int, range or array_like of float, optional
+    n : int, range, array_like of float, or mapping of group labels to these, optional
         Where the release doesn't say the number of records: the number, a range of equally likely
-        ones, or an array whose element k is Pr[n = k], in each group by itself. A prior is for the
+        ones, or an array whose element k is Pr[n = k], in each group by itself; or each group's, as
+        {"north": 400, "south": range(50, 71)}. A prior is for the
         "exact" engine, which sums it out by few numbers (`bayesdp.inference.unknown_size`).
 
     Raises
@@ -219,12 +220,14 @@ class GaussianModel(Model):
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws moments of a part's new records, given the parameters."""
-        return partial(moments, self.sd, self.statistic, self._said, part)
+        return partial(moments, self.sd, self.statistic, self._said([part]), part)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that explains the outputs."""
-        largest = None if self._said is None else max(size for size, _ in self._said)
-        return noises_of_normal(parts_of(release), self.sd, largest, self.statistic)
+        groups = parts_of(release)
+        said = [self._said(parts) for parts in groups]
+        largest = [None if each is None else max(size for size, _ in each) for each in said]
+        return noises_of_normal(groups, self.sd, largest, self.statistic)
 
     def naive_posterior(self, release: Release) -> Posterior:
         """Compute the posterior that treats pooled copies as real data, or noisy numbers as true.
@@ -241,7 +244,7 @@ class GaussianModel(Model):
     def _posterior_of(self, parts: Sequence[Part]) -> Any:
         for part in parts:
             check_read(part.mechanism)
-        sizes = sizes_of_parts(parts, self._said, type(self).__name__)
+        sizes = sizes_of_parts(parts, self._said(parts), type(self).__name__)
         return over_sizes(sizes, partial(self._posterior_given, parts))
 
     def _posterior_given(self, parts: Sequence[Part], n: int) -> MeanPosterior | PairPosterior:
@@ -256,8 +259,8 @@ class GaussianModel(Model):
         return posterior_of_mean(mean, self.sd, self._normal_prior)
 
     def _naive_posteriors(self, release: Release) -> list[Posterior]:
-        sizes = [naive_size(part, self._said, type(self).__name__) for part in release.parts]
-        parts = list(zip(release.parts, sizes, strict=True))
+        name = type(self).__name__
+        parts = [(part, naive_size(part, self._said([part]), name)) for part in release.parts]
         if self.sd is None:
             pairs = [naive_pair(*part, self.statistic) for part in parts]
             return [known_pair(*pair, self.prior or ()) for pair in pairs]
@@ -318,18 +321,19 @@ class GaussianModel(Model):
         return {**data, "P": len(prior), "prior": prior}
 
     def _observed(self, release: Releases, engine: str) -> list[Observed]:
-        n = self.n if self._said is None else alone(self._said, engine)
-        return all_observed(only_one(release, engine), self.sd, n, self.statistic, engine)
+        parts = only_one(release, engine).parts
+        said = [self._said([part]) for part in parts]
+        sizes = [None if each is None else alone(each, engine) for each in said]
+        return all_observed(parts, self.sd, sizes, self.statistic, engine)
 
     @property
     def _least(self) -> int:
         """The least number of records that has what is released."""
         return 1 if self.sd is not None else 2
 
-    @property
-    def _said(self) -> Sizes | None:
-        """Possible numbers of records and their probabilities, as far as the model says."""
-        return None if self.n is None else sizes_of_prior(self.n, self._least)
+    def _said(self, parts: Sequence[Part]) -> Sizes | None:
+        """Possible numbers of a group's records and their probabilities, as the model says."""
+        return said_of(self.n, parts, self._least)
 
     @property
     def _normal_prior(self) -> tuple[float, float] | None:

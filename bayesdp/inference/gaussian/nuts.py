@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,22 @@ from bayesdp.core.views import NoiseView, NormalCopiesView, check_tractable, vie
 from bayesdp.engines.observed_normals import Observed
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.gaussian.release import is_smooth, seen_mean, seen_pair
-from bayesdp.release import Part, Release
+from bayesdp.release import Part
 
 
 def all_observed(
-    release: Release, sd: float | None, n: int | None, statistic: str, engine: str
+    parts: Sequence[Part],
+    sd: float | None,
+    sizes: Sequence[int | None],
+    statistic: str,
+    engine: str,
 ) -> list[Observed]:
     """Check and describe all parts of a release; see `observed`, whose engine this names."""
     known = sd is not None
-    return [observed(part, n, statistic, known=known, engine=engine) for part in release.parts]
+    return [
+        observed(part, n, statistic, known=known, engine=engine)
+        for part, n in zip(parts, sizes, strict=True)
+    ]
 
 
 def observed(

@@ -55,7 +55,7 @@ def check_groups(release: Release) -> None:
 
 def seen_groups(
     groups: Sequence[Sequence[Part]],
-    n: int | None,
+    sizes: Sequence[int | None],
     statistic: str,
     sd: float,
     prior: tuple[float, float, float],
@@ -65,7 +65,9 @@ def seen_groups(
     Parameters
     ----------
     groups : sequence of sequences of Part
-    n, statistic, sd
+    sizes : sequence of int or None
+        Each group's number of records, as far as the model says it.
+    statistic, sd
         The model's fields.
     prior : tuple of three floats
         Mean m0 and sd of the groups' mean, and the scale c of the half-normal prior of their
@@ -88,7 +90,7 @@ def seen_groups(
     """
     together = [
         seen_together([seen_mean(part, agreed_size(parts, n), statistic) for part in parts])
-        for parts in groups
+        for parts, n in zip(groups, sizes, strict=True)
     ]
     starts = [_start(one, sd, prior) for one in together]
     bests = [_largest(one, *start) for one, start in zip(together, starts, strict=True)]

@@ -171,11 +171,14 @@ def _noise_of(mechanism: Any) -> NoiseView:
 
 
 def noises_of_normal(
-    groups: Sequence[Sequence[Part]], sd: float | None, n: int | None, statistic: str
+    groups: Sequence[Sequence[Part]],
+    sd: float | None,
+    sizes: Sequence[int | None],
+    statistic: str,
 ) -> list[Noise]:
     """Compute the least noise that explains each group's outputs."""
     noises: list[Noise] = []
-    for parts in groups:
+    for parts, n in zip(groups, sizes, strict=True):
         noises += (
             noises_of_means(parts) if sd is not None else noises_of_moments(parts, n, statistic)
         )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import as_float, check_at_least_one, is_number, plain
+from bayesdp.checks import as_float, is_number, plain
 from bayesdp.core.censored_views import BetaCopiesView
 from bayesdp.core.views import View
 from bayesdp.engines.draws import Draws
@@ -31,14 +31,13 @@ from bayesdp.inference.records.copies import (
     view_of_copies,
 )
 from bayesdp.inference.several import Releases, only_one
-from bayesdp.inference.sizes import check_said_once, sizes_of_prior
+from bayesdp.inference.sizes import Sizes, kept_sizes, of_label, said_of, sizes_of_records
 from bayesdp.progress import bar
 from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
     from bayesdp.engines.exchange_groups import Regression
 
-Sizes = list[tuple[int, float]]
 _INTERCEPT = "intercept"
 
 
@@ -70,8 +69,8 @@ class CopiesRegressionModel(Model):
         plain(self)
         object.__setattr__(self, "predictors", _checked_predictors(self.predictors))
         object.__setattr__(self, "prior", self._checked_prior())
-        for each in self.n.values() if isinstance(self.n, Mapping) else [self.n]:
-            _ = _possible(each)  # whose own checks raise
+        if self.n is not None:
+            object.__setattr__(self, "n", kept_sizes(self.n))
 
     @property
     def spread(self) -> tuple[float, float]:
@@ -166,7 +165,7 @@ class CopiesRegressionModel(Model):
 
     def _records(self, part: Part, theta: Theta, rng: Rng) -> Any:
         """Draw a group's new records given one draw of the parameters."""
-        n = int(theta["n"]) if "n" in theta else known_size(part, self._sizes_said(part.group))
+        n = int(theta["n"]) if "n" in theta else known_size(part, said_of(self.n, [part]))
         g = float(self._row(part.group) @ np.asarray(theta["beta"]))
         return self._new(theta, g, n, rng).clip(*ENDS)
 
@@ -198,7 +197,7 @@ class CopiesRegressionModel(Model):
         """Values of the terms for a group."""
         row = [1.0]
         for name, values in self.predictors.items():
-            found = _of_label(values, label)
+            found = of_label(values, label)
             if found is None:
                 raise InvalidInput(
                     f"predictors has no {quoted(name)} of the group {quoted(label)}; give a public "
@@ -207,23 +206,9 @@ class CopiesRegressionModel(Model):
             row.append(found)
         return np.array(row)
 
-    def _sizes_said(self, label: Any) -> Sizes | None:
-        """Possible sizes of a group and their probabilities, as far as the model says."""
-        given = _of_label(self.n, label) if isinstance(self.n, Mapping) else self.n
-        return _possible(given)
-
     def _sizes_of(self, part: Part, view: BetaCopiesView) -> Sizes:
-        said = self._sizes_said(part.group)
-        check_said_once(said, view.n)
-        if view.n is not None:
-            return [(view.n, 1.0)]
-        if said is None:
-            raise InvalidInput(
-                f"n is confidential in this release; give the model the number of records of "
-                f"{quoted(part.group)}, as n={{{quoted(part.group)}: 100, ...}}, or a prior on it, "
-                "as range(50, 151), or one number or prior for all groups"
-            )
-        return said
+        said = said_of(self.n, [part])
+        return sizes_of_records(said, view.n, type(self).__name__, part.group)
 
     def _views_of(self, release: Release) -> list[BetaCopiesView]:
         name = type(self).__name__
@@ -299,18 +284,6 @@ def _checked_predictors(given: Any) -> dict[str, dict[Any, float]]:
             )
         made[name] = numbers
     return made
-
-
-def _of_label(values: Mapping[Any, Any], label: Any) -> Any:
-    """The value for a group, whose label may be a text in files that have no other keys."""
-    return values.get(label, values.get(str(label)))
-
-
-def _possible(given: Any) -> Sizes | None:
-    """Possible sizes and their probabilities; None where nothing is said."""
-    if given is None:
-        return None
-    return sizes_of_prior(check_at_least_one("n", given) if is_number(given) else given)
 
 
 def check_pair(name: str, pair: Any, words: str) -> tuple[float, float]:

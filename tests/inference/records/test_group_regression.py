@@ -36,8 +36,8 @@ def of_two_bounds() -> bdp.Release:
 @pytest.mark.parametrize(
     ("fields", "release", "message"),
     [
-        ({}, released, "n is confidential in this release; .* of 'a', as n={'a': 100"),
-        ({"n": {"a": 6}}, released, "number of records of 'b'"),
+        ({}, released, "n isn't in this release; .*; or each group's, as n={'a': 1000"),
+        ({"n": {"a": 6}}, released, "the release has the group 'b' too"),
         ({"n": 6}, ungrouped, "no groups, or one, .* or fit bdp.models.(Beta|LogitNormal)Model"),
         ({"n": 6}, of_two_bounds, "released between other bounds"),
         ({"n": 6}, lambda: released(("a", "b", "c")), "no 'x' of the group 'c'"),
@@ -80,7 +80,7 @@ def test_other_mechanisms_are_refused():
         (Beta, {"precision": 2}, "precision is"),
         (Logits, {"variance": (2, "a")}, "variance is .* InverseGamma"),
         (Beta, {"n": range(5, 2)}, "n is"),
-        (Beta, {"n": {"a": 0}}, "n is"),
+        (Beta, {"n": {"a": 0}}, r"n\['a'\] is 0"),
     ],
 )
 def test_bad_fields_are_named(kind, fields, message):

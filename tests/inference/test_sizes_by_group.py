@@ -1,0 +1,230 @@
+"""Numbers of records that the model says, of all groups or of each by its label."""
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import bayesdp as bdp
+from bayesdp.engines.partial_pooling import log_targets
+from bayesdp.engines.unknown_trials import law_of_largest
+from bayesdp.inference.sizes import kept_sizes
+from tests.conftest import require_pystan
+
+GaussianModel, HierarchicalGaussianModel = bdp.GaussianModel, bdp.models.HierarchicalGaussianModel
+HierarchicalBinomialModel = bdp.models.HierarchicalBinomialModel
+COUNT = bdp.mechanisms.DiscreteLaplaceMechanism(2.0, 1.0)
+SUM = bdp.mechanisms.LaplaceMechanism(3.0, 1.0)
+WIDE = np.r_[np.zeros(20), np.full(6, 1 / 6)]
+SIZES = {"a": 60, "b": range(20, 41), "c": WIDE}
+COUNTS = {"a": 30, "b": 12, "c": 9}
+FALSE_ALARM = 1e-6
+
+
+def released(mechanism, values):
+    return bdp.Release.of_groups({g: (mechanism, [z]) for g, z in values.items()})
+
+
+MODELS = {
+    "binomial": (lambda n: bdp.BinomialModel((2.0, 3.0), n=n), COUNT, COUNTS),
+    "gaussian": (
+        lambda n: GaussianModel((0, 10), 1.0, "sum", n=n),
+        SUM,
+        {"a": 30.0, "b": 12.5, "c": -9.0},
+    ),
+    "gamma": (
+        lambda n: bdp.models.GammaModel((1.0, 1.0), n=n),
+        SUM,
+        {"a": 30.0, "b": 12.5, "c": 90.0},
+    ),
+}
+
+
+@pytest.mark.parametrize("family", MODELS)
+def test_each_group_has_its_own_posterior(family):
+    made, mechanism, values = MODELS[family]
+    release = released(mechanism, values)
+    idata, log_evidence = made(SIZES).fit(release, draws=1000, seed=1), 0.0
+    for group, n in SIZES.items():
+        drawn = idata.posterior[made(SIZES).variables[0]].sel(group=group).to_numpy()
+        alone = made(n).posterior(release[group])
+        assert drawn.mean() == pytest.approx(alone.mean(), abs=5 * alone.sd() / drawn.size**0.5)
+        log_evidence += made(n).log_evidence(release[group])
+    assert made(SIZES).log_evidence(release) == pytest.approx(log_evidence, rel=1e-12)
+    assert made({**SIZES, "a": 50}).log_evidence(release) != made(SIZES).log_evidence(release)
+
+
+@pytest.mark.parametrize("family", MODELS)
+def test_labels_in_files_are_texts(family):
+    made, mechanism, values = MODELS[family]
+    release = released(mechanism, dict(zip([1, 2, 3], values.values(), strict=True)))
+    texts, numbers = made({"1": 60, "2": 30, "3": 25}), made({1: 60, 2: 30, 3: 25})
+    assert texts.log_evidence(release) == numbers.log_evidence(release)
+
+
+def test_models_with_such_numbers_compare_and_hash():
+    for made, *_ in MODELS.values():
+        one, other = made(SIZES), made({**SIZES, "c": range(20, 26)})
+        assert one == made({**SIZES, "c": WIDE.copy()})
+        assert hash(one) == hash(made(dict(reversed(SIZES.items()))))
+        assert one != other
+    assert kept_sizes(kept_sizes(SIZES)) == kept_sizes(SIZES)
+
+
+def test_means_of_groups_of_known_numbers_are_pooled():
+    """As where the release says the numbers."""
+    values, sizes = {"a": 30.0, "b": 12.5, "c": -9.0}, {"a": 60, "b": 30, "c": 25}
+    public = {
+        g: (bdp.mechanisms.LaplaceMechanism(3.0, 1.0, "replace_one", n=sizes[g]), [z])
+        for g, z in values.items()
+    }
+    release, said = released(SUM, values), bdp.Release.of_groups(public)
+    model = HierarchicalGaussianModel((0, 10), 2.0, 1.0, statistic="sum", n=sizes)
+    known = HierarchicalGaussianModel((0, 10), 2.0, 1.0, statistic="sum")
+    points = np.random.default_rng(1).normal(size=(20, 2))
+    found, right = (
+        log_targets(points, True, m.given(m.known(r))) for m, r in ((model, release), (known, said))
+    )
+    np.testing.assert_array_equal(found, right)
+    programs = model.pymc_model(release), known.pymc_model(said)
+    found, right = (
+        program.compile_logp(mode="FAST_COMPILE")(program.initial_point()) for program in programs
+    )
+    assert found == pytest.approx(right, abs=1e-10)
+    naive = model.fit_naive(release, draws=1000, seed=1).posterior["mu"]
+    same = known.fit_naive(said, draws=1000, seed=1).posterior["mu"]
+    np.testing.assert_array_equal(naive, same)
+    with pytest.raises(bdp.errors.InvalidInput, match="n is a prior, but a Hier"):
+        HierarchicalGaussianModel((0, 10), 2.0, 1.0, n=SIZES)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_law_of_the_largest_number_has_the_same_likelihood(seed):
+    rng = np.random.default_rng(seed)
+    sizes = np.sort(rng.choice(12, rng.integers(1, 6), replace=False))
+    pairs = [(n, x) for n in sizes for x in range(n + 1) if rng.random() < 0.8] or [(3, 1)]
+    of_each, counts = np.array(pairs).T
+    law = rng.normal(scale=5.0, size=len(pairs))
+    most = of_each[-1]
+    found = law_of_largest(law, counts, of_each)
+    assert found.shape == (most + 1,)
+    p = np.linspace(0.0, 1.0, 31)
+    right = np.exp(law) @ stats.binom.pmf(counts[:, None], of_each[:, None], p)
+    mine = np.exp(found) @ stats.binom.pmf(np.arange(most + 1)[:, None], most, p)
+    np.testing.assert_allclose(mine, right, rtol=1e-12)
+
+
+def log_likelihood(group, n, m, kappa):
+    """By the sum over all numbers and counts, and the mean of p there."""
+    numbers = [(n, 1.0)] if isinstance(n, int) else [(k, 1 / len(n)) for k in n]
+    if isinstance(n, np.ndarray):
+        numbers = [(k, p) for k, p in enumerate(n) if p > 0]
+    logs, means = [], []
+    for size, probability in numbers:
+        x = np.arange(size + 1)[:, None]
+        law = COUNT.logp(COUNTS[group], x) + np.log(probability)
+        logs.append(law + stats.betabinom.logpmf(x, size, m * kappa, (1 - m) * kappa))
+        means.append((m * kappa + x) / (kappa + size))
+    whole, every = np.concatenate(logs), np.concatenate(means)
+    total = special.logsumexp(whole, axis=0)
+    return total, (np.exp(whole - total) * every).sum(axis=0)
+
+
+def test_proportions_of_groups_of_unknown_numbers_are_pooled():
+    """Against sums over all numbers and counts, on a grid of the population's parameters."""
+    prior, c, release = (2.0, 3.0), 15.0, released(COUNT, COUNTS)
+    model = HierarchicalBinomialModel(prior, concentration=c, n=SIZES)
+    u, v = np.linspace(-5, 5, 81), np.linspace(-5, 14, 96)
+    points = np.stack(np.meshgrid(u, v, indexing="ij"), axis=-1).reshape(-1, 2)
+    m, kappa = special.expit(points[:, 0]), np.exp(points[:, 1])
+    right = prior[0] * np.log(m) + prior[1] * np.log1p(-m) + points[:, 1] - 2 * np.log(c + kappa)
+    each = {g: log_likelihood(g, n, m, kappa) for g, n in SIZES.items()}
+    right += sum(law for law, _ in each.values())
+    found = log_targets(points, False, model.given(model.known(release)))
+    np.testing.assert_allclose(found, right, atol=1e-8)
+    weights = special.softmax(right)
+    idata = model.fit(release, draws=4000, seed=1)
+    for g, (_, mean) in each.items():
+        drawn = idata.posterior["p"].sel(group=g).to_numpy()
+        error = 5 * drawn.std() / np.sqrt(drawn.size / 3)
+        assert drawn.mean() == pytest.approx(weights @ mean, abs=error)
+    parts = bdp.evaluate.variance_parts(model, release, idata)
+    assert parts["variance"].to_numpy() == pytest.approx(
+        idata.posterior["p"].var(("chain", "draw")).to_numpy(), rel=0.1
+    )
+
+
+def test_programs_of_pooled_proportions_have_the_same_density():
+    model = HierarchicalBinomialModel((2.0, 3.0), concentration=15.0, n=SIZES)
+    release = released(COUNT, COUNTS)
+    density = model.pymc_model(release).compile_logp(jacobian=True)
+    given, apart = model.given(model.known(release)), []
+    for u, v in ((0.3, 2.0), (-1.0, 5.0), (1.5, -2.0)):
+        own = log_targets(np.array([[u, v]]), False, given)[0]
+        apart.append(float(density({"logit_mean": u, "log_kappa": v})) - own)
+    assert np.ptp(apart) < 1e-9  # the priors' constants
+    data = model.stan_data(release)
+    assert (data["R"], data["replicates"]) == (0, 0)  # no new outputs without a number of records
+    known = HierarchicalBinomialModel(n={"a": 60, "b": 30, "c": 25}).stan_data(release)
+    assert known["R"] == 3
+
+
+@pytest.mark.slow
+def test_stan_draws_pooled_proportions_of_unknown_numbers():
+    require_pystan()
+    release = released(COUNT, COUNTS)
+    model = HierarchicalBinomialModel((2.0, 3.0), concentration=15.0, n=SIZES)
+    marginal = model.fit(release, draws=2000, seed=1).posterior
+    stan = model.fit(release, engine="stan", draws=1000, chains=2, seed=2).posterior
+    for name in ("p", "mean"):
+        mine, other = (each[name].mean(("chain", "draw")).to_numpy() for each in (marginal, stan))
+        sd = marginal[name].std(("chain", "draw")).to_numpy()
+        assert np.all(np.abs(mine - other) < 0.2 * sd)
+
+
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")  # which are short
+def test_pooling_is_calibrated_where_numbers_are_unknown():
+    """Ranks of the truth among the draws are uniform, over the priors and releases."""
+    rng, ranks, c = np.random.default_rng(8), [], 8.0
+    model = HierarchicalBinomialModel((2.0, 2.0), concentration=c, n=range(10, 31))
+    for i in range(300):
+        m, shrunk = rng.beta(2, 2), rng.random()
+        kappa = c * (1 - shrunk) / shrunk
+        p = rng.beta(m * kappa, (1 - m) * kappa, size=4)
+        counts = rng.binomial(rng.integers(10, 31, size=4), p)
+        with bdp.reproducible(1000 + i):
+            outputs = {g: (COUNT, COUNT.release(int(x))) for g, x in enumerate(counts)}
+        release = bdp.Release.of_groups(outputs)
+        drawn = model.fit(release, draws=196, chains=1, warmup=150, seed=i).posterior
+        values = (drawn["mean"].to_numpy()[0, ::4], drawn["p"].to_numpy()[0, ::4, 0])
+        ranks.append(
+            [int((each < truth).sum()) for each, truth in zip(values, (m, p[0]), strict=True)]
+        )
+    for column in np.array(ranks).T:  # of 49 draws: 50 ranks in 10 bins
+        assert stats.chisquare(np.bincount(column // 5, minlength=10)).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize(
+    ("n", "message"),
+    [
+        ({}, "n is an empty mapping"),
+        ({"a": 60}, "the first 'a', but the release has the group 'b' too"),
+        ({**SIZES, "b": "x"}, r"n\['b'\] must be a number, a range"),
+        ({**SIZES, "b": {"c": 3}}, r"n\['b'\] must be a number, a range"),
+        ({**SIZES, "b": range(9, 3)}, r"n\['b'\] is range\(9, 3\)"),
+        ({**SIZES, "b": 0}, r"n\['b'\] is 0"),
+        ({**SIZES, "b": range(5_000, 9_000)}, "pairs of a size and a count.*more than 20,000,000"),
+        (None, r"HierarchicalBinomialModel\(n=range.*or each group's, as n=\{'a': 1000"),
+    ],
+)
+def test_numbers_that_a_model_cannot_take_are_named(n, message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        HierarchicalBinomialModel(n=n).fit(released(COUNT, COUNTS))
+
+
+def test_groups_that_a_release_lacks_are_refused():
+    with pytest.raises(bdp.errors.InvalidInput, match="but the release has no groups"):
+        bdp.BinomialModel(n={"a": 60}).posterior(bdp.Release.of(COUNT, [3]))
+    public = bdp.mechanisms.DiscreteLaplaceMechanism(2.0, 1.0, "replace_one", n=60)
+    mixed = bdp.Release.of_groups({"a": (public, [30]), "b": (public, [12])})
+    with pytest.raises(bdp.errors.InvalidInput, match="the release says n = 60; leave n out"):
+        bdp.BinomialModel(n={"a": 60, "b": 60}).fit(mixed)
