@@ -77,7 +77,7 @@ class ByGroup(dict[Any, Any]):
         return hash(frozenset(self.items()))
 
 
-def kept_sizes(n: Any, least: int = 0) -> int | range | tuple[float, ...] | ByGroup:
+def kept_sizes(n: Any, least: int = 0) -> int | range | tuple[float, ...] | ByGroup | None:
     """Return a number of records, or a prior on it, in a form that compares and hashes.
 
     Raises
@@ -85,6 +85,8 @@ def kept_sizes(n: Any, least: int = 0) -> int | range | tuple[float, ...] | ByGr
     InvalidInput
         As `sizes_of_prior` does; or if `n` is of groups, but of none.
     """
+    if n is None:
+        return None
     if isinstance(n, Mapping):
         if not n:
             raise InvalidInput(
@@ -104,6 +106,30 @@ def _kept(n: Any, least: int, name: str) -> int | range | tuple[float, ...]:
     return n if isinstance(n, range) else tuple(map(float, n))
 
 
+def kept_numbers(n: Any, model: str) -> Any:
+    """Return the number of records, of all groups or by group, as `kept_sizes` does; no prior.
+
+    Raises
+    ------
+    InvalidInput
+        As `kept_sizes` does; or if `n` is a prior.
+    """
+    kept = kept_sizes(n, 1)
+    for each in kept.values() if isinstance(kept, Mapping) else [kept]:
+        if not isinstance(each, int | None):
+            raise InvalidInput(
+                f"n is a prior, but a {model} takes numbers: one for all groups, or each group's, "
+                "as {'north': 400, 'south': 60}"
+            )
+    return kept
+
+
+def number_of(n: Any, parts: Sequence[Part]) -> int | None:
+    """Return the number of records in one group that `kept_numbers` kept; see `said_of`."""
+    said = said_of(n, parts)
+    return None if said is None else said[0][0]
+
+
 def said_of(n: Any, parts: Sequence[Part], least: int = 0) -> Sizes | None:
     """Return what a model says of the number of records in one group; None if it says nothing.
 
@@ -119,7 +145,7 @@ def said_of(n: Any, parts: Sequence[Part], least: int = 0) -> Sizes | None:
     Raises
     ------
     InvalidInput
-        If `n` is of other groups, and no part says the number.
+        If `n` is of other groups.
     """
     if n is None:
         return None
@@ -127,8 +153,6 @@ def said_of(n: Any, parts: Sequence[Part], least: int = 0) -> Sizes | None:
         group = parts[0].group
         own = of_label(n, group)
         if own is None:
-            if any(part.mechanism.n is not None for part in parts):
-                return None
             first = f"n is of groups, the first {quoted(next(iter(n)))}, but the release has"
             if group is None:
                 raise InvalidInput(f"{first} no groups; give the number of its records alone")

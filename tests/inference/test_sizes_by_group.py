@@ -39,6 +39,54 @@ MODELS = {
 }
 
 
+VECTOR = bdp.mechanisms.DiscreteLaplaceMechanism(2.0, 1.0, dimension=3)
+VECTORS = {"a": (30, 12, 15), "b": (12, 6, 5), "c": (9, 4, 8)}
+
+
+def test_categories_of_each_group_have_their_own_number():
+    release = released(VECTOR, VECTORS)
+    model = bdp.MultinomialModel((1.0, 2.0, 1.0), n=SIZES)
+    idata = model.fit(release, draws=1000, seed=1)
+    for group, n in SIZES.items():
+        alone = bdp.MultinomialModel((1.0, 2.0, 1.0), n=n).fit(release[group], draws=1000, seed=2)
+        mine, right = idata.posterior["theta"].sel(group=group), alone.posterior["theta"]
+        gap = mine.mean(("chain", "draw")) - right.mean(("chain", "draw"))
+        assert np.all(np.abs(gap) < 0.1 * right.std(("chain", "draw")))
+    with pytest.raises(bdp.errors.InvalidInput, match="has the group 'c' too"):
+        bdp.MultinomialModel((1.0, 2.0, 1.0), n={"a": 60, "b": 23}).fit(release)
+
+
+def test_events_of_each_group_have_their_own_number():
+    release = released(VECTOR, VECTORS)
+    model = bdp.models.PoissonModel((1.0, 1.0), n={"a": 57, "b": 20, "c": 21})
+    for group, n in {"a": 57, "b": 20, "c": 21}.items():
+        mine = model.fit(release, draws=1000, seed=1).posterior["rate"].sel(group=group)
+        alone = bdp.models.PoissonModel((1.0, 1.0), n=n)
+        right = alone.fit(release[group], draws=1000, seed=2).posterior["rate"]
+        gap = mine.mean(("chain", "draw")) - right.mean(("chain", "draw"))
+        assert np.all(np.abs(gap) < 0.15 * right.std(("chain", "draw")))
+    with pytest.raises(bdp.errors.InvalidInput, match="a PoissonModel takes numbers"):
+        bdp.models.PoissonModel(n=SIZES)
+    with pytest.raises(bdp.errors.InvalidInput, match="has the group 'b' too"):
+        bdp.models.PoissonModel(n={"a": 57}).fit(release)
+
+
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")  # which are short
+def test_quantiles_of_each_group_are_of_its_own_records():
+    made = bdp.mechanisms.QuantileMechanism(6.0, (0, 1, 1.5, 3), (0.5, 0.8))
+    release = bdp.Release.of_groups({"a": (made, [(1, 2)]), "b": (made, [(0, 1)])})
+    model = bdp.models.QuantileModel(prior=(1.2, 1.0, 0.8, 0.6), n={"a": 8, "b": range(5, 8)})
+    assert [each.target.sizes for each in model.read(release)] == [
+        [(8, 1.0)],
+        [(n, 1 / 3) for n in range(5, 8)],
+    ]
+    idata = model.fit(release, draws=1000, seed=1)
+    assert set(np.unique(idata.posterior["n"].sel(group="a"))) == {8}
+    assert set(np.unique(idata.posterior["n"].sel(group="b"))) == {5, 6, 7}
+    with pytest.raises(bdp.errors.InvalidInput, match=r"n\['b'\] is range\(0, 8\).*start at 1"):
+        bdp.models.QuantileModel(n={"a": 8, "b": range(8)})
+
+
 @pytest.mark.parametrize("family", MODELS)
 def test_each_group_has_its_own_posterior(family):
     made, mechanism, values = MODELS[family]

@@ -108,8 +108,7 @@ class BinomialModel(Model):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "prior", check_prior(self.prior))
-        if self.n is not None:
-            object.__setattr__(self, "n", kept_sizes(self.n))
+        object.__setattr__(self, "n", kept_sizes(self.n))
         if self.weights is not None:
             object.__setattr__(self, "weights", check_weights(self.weights, n=self.n))
 

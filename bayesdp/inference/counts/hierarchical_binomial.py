@@ -162,8 +162,7 @@ class HierarchicalBinomialModel(Model):
         if not (is_number(c) and 0 < c < math.inf):
             raise InvalidInput(f"concentration is {quoted(c)}; it must be a positive finite number")
         object.__setattr__(self, "concentration", float(c))
-        if self.n is not None:
-            object.__setattr__(self, "n", kept_sizes(self.n))
+        object.__setattr__(self, "n", kept_sizes(self.n))
 
     def evidence(self, release: Releases, **options: Any) -> Answer:
         """Compute the log evidence for `bdp.log_evidence`, by a bridge over two numbers."""

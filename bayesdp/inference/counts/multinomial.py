@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -35,7 +35,7 @@ from bayesdp.inference.evidence_ways import Answer
 from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.result import groups_of, with_groups
 from bayesdp.inference.several import Releases, agreed_size, parts_alone, parts_of
-from bayesdp.inference.sizes import check_said_once, sizes_of_prior
+from bayesdp.inference.sizes import kept_sizes, said_of, sizes_of_records
 from bayesdp.inference.variance_parts import Labelled, of_beta, over_counts
 from bayesdp.release import Part, Release
 
@@ -54,9 +54,10 @@ class MultinomialModel(Model):
     ----------
     prior : sequence of k floats
         alpha of the Dirichlet prior of theta; all 1 is uniform, all 0.5 Jeffreys'.
-    n : int, range or array_like of float, optional
+    n : int, range, array_like of float, or mapping of group labels to these, optional
         Where the release doesn't say the number of records: the number, a range of equally likely
-        ones, or an array whose element k is Pr[n = k]. Applies to every group.
+        ones, or an array whose element k is Pr[n = k]; the same for every group, or each group's,
+        as {"north": 400, "south": range(50, 71)}.
 
     Raises
     ------
@@ -85,7 +86,7 @@ class MultinomialModel(Model):
     """
 
     prior: tuple[float, ...]
-    n: Any = field(default=None, compare=False)
+    n: Any = None
 
     family: ClassVar[str] = "multinomial"
     engines: ClassVar[tuple[str, ...]] = tuple(ways.NAMES)
@@ -109,8 +110,7 @@ class MultinomialModel(Model):
                 "1, 1)"
             )
         object.__setattr__(self, "prior", tuple(map(float, prior)))
-        if self.n is not None:
-            object.__setattr__(self, "n", sizes_of_prior(self.n))
+        object.__setattr__(self, "n", kept_sizes(self.n))
 
     def counts(self, release: Releases) -> CountPosterior:
         """Compute the exact posterior of the latent counts.
@@ -186,7 +186,7 @@ class MultinomialModel(Model):
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws a part's new counts or answers, given the parameters."""
-        return partial(predictive.categories, self.n, part)
+        return partial(predictive.categories, said_of(self.n, [part]), part)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that explains the outputs."""
@@ -299,17 +299,8 @@ class MultinomialModel(Model):
         """The possible numbers of records of a group and their probabilities."""
         for part in parts:
             ways.check_fit(part, len(self.prior))
-        public = agreed_size(parts, None)
-        if public is not None:
-            check_said_once(self.n, public)
-            return [(public, 1.0)]
-        if self.n is None:
-            raise InvalidInput(
-                "n is confidential in this release; give the model a prior on it, for example "
-                "MultinomialModel(prior=(1, 1, 1), n=range(500, 1501)), or n itself if you know it"
-            )
-        sizes: Sizes = self.n
-        return sizes
+        said = said_of(self.n, parts)
+        return sizes_of_records(said, agreed_size(parts, None), "MultinomialModel", parts[0].group)
 
 
 def _noises(groups: Sequence[tuple[Sequence[Part], Sizes]]) -> list[Noise]:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.checks import check_at_least_one, is_number, keep
+from bayesdp.checks import is_number, keep
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.log_sums import log_sum
 from bayesdp.engines.stan.replicates import replicates
@@ -34,6 +34,7 @@ from bayesdp.inference.counts.poisson_release import Known
 from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.result import groups_of
 from bayesdp.inference.several import Releases, parts_of, releases_of
+from bayesdp.inference.sizes import kept_numbers, number_of
 from bayesdp.inference.variance_parts import Labelled, over_counts
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
 from bayesdp.release import Part, Release
@@ -56,10 +57,11 @@ class PoissonModel(Model):
     expected : sequence of float, optional
         e_i, one for each area; 0 where no event can occur. Default: those in the release of
         Poisson-gamma copies; for other releases 1, so that a rate is an expected count.
-    n : int, optional
-        The number of all events, where it is known but the release doesn't say it. The n of a
-        noisy vector is a number of records, each of which may have several events or none: where
-        every record is one event, give it here.
+    n : int or mapping of group labels to int, optional
+        The number of all events, where it is known but the release doesn't say it; in groups the
+        same for all, or each group's, as {"2023": 51, "2024": 80}. The n of a noisy vector is a
+        number of records, each of which may have several events or none: where every record is one
+        event, give it here.
 
     Raises
     ------
@@ -87,7 +89,7 @@ class PoissonModel(Model):
 
     prior: tuple[float, float] = (1.0, 1.0)
     expected: tuple[float, ...] | None = None
-    n: int | None = None
+    n: int | Mapping[Any, int] | None = None
 
     family: ClassVar[str] = "poisson"
     engines: ClassVar[tuple[str, ...]] = ("exact", "gibbs", "pymc", "stan")
@@ -114,8 +116,7 @@ class PoissonModel(Model):
                     "area"
                 )
             object.__setattr__(self, "expected", tuple(map(float, given)))
-        if self.n is not None:
-            keep(self, n=check_at_least_one("n", self.n, "or None if the release says it"))
+        keep(self, n=kept_numbers(self.n, "PoissonModel"))
 
     def log_evidence(self, release: Releases) -> float:
         """Compute the log of the outputs' probability under the model; summed over groups.
@@ -141,7 +142,7 @@ class PoissonModel(Model):
         InvalidInput
             If a known number of events, or copies with a fixed total, make the counts dependent.
         """
-        known = poisson_release.read(parts, self.prior, self.expected, self.n)
+        known = poisson_release.read(parts, self.prior, self.expected, number_of(self.n, parts))
         if known.tied:
             raise _tied("a log likelihood sums the counts out one by one, but")
         rates = np.moveaxis(values["rate"], -1, 0)
@@ -179,7 +180,7 @@ class PoissonModel(Model):
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws a part's new events by area, given the rates."""
-        return partial(predictive.events, self.expected, self.n, part)
+        return partial(predictive.events, self.expected, number_of(self.n, [part]), part)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that explains the outputs."""
@@ -300,7 +301,7 @@ class PoissonModel(Model):
             If the model doesn't fit the release.
         """
         return [
-            poisson_release.read(parts, self.prior, self.expected, self.n)
+            poisson_release.read(parts, self.prior, self.expected, number_of(self.n, parts))
             for parts in parts_of(release)
         ]
 

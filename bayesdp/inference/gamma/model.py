@@ -167,8 +167,7 @@ class GammaModel(Model):
         check_one_of("statistic", self.statistic, ("sum", "mean"))
         if self.bounds is not None:
             object.__setattr__(self, "bounds", check_positive_interval(self.bounds))
-        if self.n is not None:
-            keep(self, n=kept_sizes(self.n, 1))
+        keep(self, n=kept_sizes(self.n, 1))
 
     def posterior(self, release: Releases) -> GammaMixture:
         """Compute the exact posterior of the rate.

@@ -48,7 +48,7 @@ from bayesdp.inference.pooled_evidence import pooled
 from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.result import group_coordinate
 from bayesdp.inference.several import Releases, only_one, parts_of, releases_of
-from bayesdp.inference.sizes import kept_sizes, said_of
+from bayesdp.inference.sizes import kept_numbers, number_of, said_of
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.release import Part, Release
 
@@ -137,8 +137,7 @@ class HierarchicalGaussianModel(Model):
             object.__setattr__(self, "variance", _checked_variance(self.variance))
         if self.statistic not in ("mean", "sum"):
             raise InvalidInput(f"statistic is {quoted(self.statistic)}; it must be 'mean' or 'sum'")
-        if self.n is not None:
-            keep(self, n=_checked_sizes(self.n))
+        keep(self, n=kept_numbers(self.n, "HierarchicalGaussianModel"))
 
     def evidence(self, release: Releases, **options: Any) -> Answer:
         """Compute the log evidence for `bdp.log_evidence`, by a bridge over two numbers.
@@ -305,21 +304,7 @@ class HierarchicalGaussianModel(Model):
 
     def _said(self, groups: Sequence[Sequence[Part]]) -> list[int | None]:
         """Each group's number of records, as far as the model says it."""
-        said = [said_of(self.n, parts) for parts in groups]
-        return [None if each is None else each[0][0] for each in said]
-
-
-def _checked_sizes(n: Any) -> Any:
-    """Return the number of records of all groups, or by group, or raise InvalidInput."""
-    kept = kept_sizes(n, 1)
-    for each in kept.values() if isinstance(kept, Mapping) else [kept]:
-        if not isinstance(each, int):
-            raise InvalidInput(
-                "n is a prior, but a HierarchicalGaussianModel takes numbers of records: one for "
-                "all groups, or each group's, as {'north': 400, 'south': 60}; or fit "
-                "bdp.GaussianModel, which takes a prior, to each group"
-            )
-    return kept
+        return [number_of(self.n, parts) for parts in groups]
 
 
 def _checked_variance(variance: Any) -> tuple[float, float]:

@@ -147,8 +147,7 @@ class GaussianModel(Model):
             object.__setattr__(self, "prior", checked_prior(self.prior, names))
         if self.statistic not in ("mean", "sum"):
             raise InvalidInput(f"statistic is {quoted(self.statistic)}; it must be 'mean' or 'sum'")
-        if self.n is not None:
-            keep(self, n=kept_sizes(self.n, self._least))
+        keep(self, n=kept_sizes(self.n, self._least))
 
     def posterior(self, release: Releases) -> Posterior:
         """Compute the exact posterior of mu, or of mu and sigma.

@@ -69,8 +69,7 @@ class CopiesRegressionModel(Model):
         plain(self)
         object.__setattr__(self, "predictors", _checked_predictors(self.predictors))
         object.__setattr__(self, "prior", self._checked_prior())
-        if self.n is not None:
-            object.__setattr__(self, "n", kept_sizes(self.n))
+        object.__setattr__(self, "n", kept_sizes(self.n))
 
     @property
     def spread(self) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -20,10 +20,8 @@ from scipy import special
 
 from bayesdp.checks import (
     as_float,
-    check_at_least_one,
     check_one_of,
     check_quantile_levels,
-    is_number,
     keep,
 )
 from bayesdp.core.order_views import OrderStatisticsView
@@ -36,7 +34,7 @@ from bayesdp.inference.base import Model, Run
 from bayesdp.inference.predictive_statistics import Rng, Statistic, Theta, known_size
 from bayesdp.inference.readers import read_view
 from bayesdp.inference.several import Releases, only_one
-from bayesdp.inference.sizes import sizes_of_prior, sizes_of_records
+from bayesdp.inference.sizes import kept_sizes, said_of, sizes_of_records
 from bayesdp.progress import bar
 from bayesdp.release import Part, Release
 
@@ -78,9 +76,10 @@ class QuantileModel(Model):
         logarithms; s, c and d positive. Default, from the public bounds (of their logarithms): the
         location has their middle and half their distance, the scale a median of a sixth of it, and
         d = 1.
-    n : int, range or array_like of float, optional
+    n : int, range, array_like of float, or mapping of group labels to these, optional
         Where the release doesn't say the number of records: the number, a range of equally likely
-        ones, or an array whose element k is Pr[n = k]; at least 1.
+        ones, or an array whose element k is Pr[n = k], at least 1; the same for every group, or
+        each group's, as {"north": 400, "south": range(50, 71)}.
     quantiles : sequence of float
         Probabilities, each between 0 and 1, at which the population's quantiles are wanted.
 
@@ -136,7 +135,7 @@ class QuantileModel(Model):
 
     population: str = "normal"
     prior: Prior | None = None
-    n: Any = field(default=None, compare=False)
+    n: Any = None
     quantiles: tuple[float, ...] = (0.25, 0.5, 0.75)
 
     family: ClassVar[str] = "quantile"
@@ -158,19 +157,7 @@ class QuantileModel(Model):
         if self.prior is not None:
             object.__setattr__(self, "prior", _checked_prior(self.prior))
         object.__setattr__(self, "quantiles", check_quantile_levels("quantiles", self.quantiles))
-        if is_number(self.n):
-            keep(self, n=check_at_least_one("n", self.n))
-        _ = self._possible  # whose own checks raise
-
-    @property
-    def _possible(self) -> list[tuple[int, float]] | None:
-        """Possible numbers of records and their probabilities, as far as the model says."""
-        if self.n is None:
-            return None
-        sizes = sorted(sizes_of_prior(self.n))
-        if sizes[0][0] < 1:
-            raise InvalidInput("n may be 0, and no records have no quantiles; start it at 1")
-        return sizes
+        keep(self, n=kept_sizes(self.n, 1))
 
     def read(self, release: Releases) -> list[Known]:
         """Read each group's cells, the law of its choices, and what n may be.
@@ -248,12 +235,13 @@ class QuantileModel(Model):
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that counts new records by cell, given the parameters."""
-        return partial(_counts, self._known(part), part, self._possible)
+        return partial(_counts, self._known(part), part, said_of(self.n, [part]))
 
     def _known(self, part: Part) -> Known:
         kind, lacks = OrderStatisticsView, "release quantiles, or a trimmed mean"
         view = read_view(part.mechanism, kind, lacks, "QuantileModel")
-        sizes = sizes_of_records(self._possible, view.n, "QuantileModel")
+        said = said_of(self.n, [part])
+        sizes = sorted(sizes_of_records(said, view.n, "QuantileModel", part.group))
         edges = self._scaled(np.array(view.edges))
         prior = _default_prior(self.population, edges) if self.prior is None else self.prior
         outputs = np.array(part.outputs)

@@ -300,7 +300,7 @@ def test_bad_models_and_releases_are_refused(charest_release):
     with pytest.raises(bdp.errors.InvalidInput, match="no naive posterior"):
         model.fit_naive(bdp.Release.of(mechanism, [(-4, 8, 8)]))
     hidden = bdp.Release.of(bdp.mechanisms.PerturbedHistogramMechanism(1.0, 3), [(3, 4, 5)])
-    with pytest.raises(bdp.errors.InvalidInput, match="n is confidential"):
+    with pytest.raises(bdp.errors.InvalidInput, match="n isn't in this release"):
         model.fit(hidden)
     response = bdp.Release.of(
         bdp.mechanisms.RandomizedResponseMechanism.kary(1.0, 4, n=2), [(0, 3)]

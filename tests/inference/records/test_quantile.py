@@ -234,7 +234,7 @@ def test_variables_are_in_the_records_unit():
         ({"prior": (1, 1, 1)}, "prior is"),
         ({"prior": (1, 0, 1, 1)}, "prior is"),
         ({"quantiles": (0, 0.5)}, "quantiles is"),
-        ({"n": range(5)}, "n may be 0"),
+        ({"n": range(5)}, "start at 1 or more"),
         ({"n": range(5, 2)}, "n is"),
     ],
 )
