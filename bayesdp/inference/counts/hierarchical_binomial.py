@@ -20,7 +20,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -188,7 +188,7 @@ class HierarchicalBinomialModel(Model):
         kappa = np.minimum(kappa, _MOST_KAPPA)
         a = np.maximum(mean[chosen] * kappa, _LEAST)[:, None]
         b = np.maximum((1 - mean[chosen]) * kappa, _LEAST)[:, None]
-        for group, seen in zip(groups_of(release) or (), self.known(release), strict=True):
+        for group, seen in zip(groups_of(release) or (), self._seen(release), strict=True):
             yield {"group": group}, _given(seen, a, b)
 
     def from_prior(self, run: Run, rng: np.random.Generator) -> dict[str, Floats]:
@@ -215,12 +215,17 @@ class HierarchicalBinomialModel(Model):
         return self.known(release)
 
     def known(self, release: Releases) -> list[Known]:
-        """Read each group's law at the pairs of n and a count of ones that may matter."""
+        """Read each group's law at the counts of ones that may matter, of the largest n."""
+        return [seen.of_largest() for seen in self._seen(release)]
+
+    def _seen(self, release: Releases) -> Iterator[Known]:
+        """Read each group's law at all pairs of n and a count that may matter, one by one."""
         _check_groups(releases_of(release)[0])
         groups = parts_of(release)
         sizes = [self._sizes_of(parts) for parts in groups]
         least = self._least([max(n for n, _ in each) for each in sizes])
-        return [_seen(parts, each, least) for parts, each in zip(groups, sizes, strict=True)]
+        for parts, each in zip(groups, sizes, strict=True):
+            yield _seen(parts, each, least)
 
     def read_naive(self, release: Release) -> list[Known]:
         """Read each group's pooled copies as if they were its records."""
@@ -276,7 +281,6 @@ class HierarchicalBinomialModel(Model):
 
     def given(self, known: Sequence[Known]) -> Any:
         """Prepare the arrays that the kernels of `pooled_proportions` take."""
-        known = [each.of_largest() for each in known]
         sizes, likely = [int(each.sizes[0]) for each in known], [each.likely() for each in known]
         many, least = _MANY if sum(likely) <= _MOST_LIKELY else 0, self._least(sizes)
         curves = [
@@ -299,7 +303,7 @@ class HierarchicalBinomialModel(Model):
 
     def cells(self, release: Releases) -> list[Cells]:
         """Enumerate the latent counts that the programs sum over, one element for each group."""
-        known = [each.of_largest() for each in self.known(release)]
+        known = self.known(release)
         many = sum(each.law.size for each in known)
         if many > _MOST_LIKELY:
             raise InvalidInput(
