@@ -18,6 +18,7 @@ from scipy import special
 from bayesdp.core.views import CountView, NoiseView, view_of
 from bayesdp.engines.log_sums import log_sum
 from bayesdp.engines.stan.rows import ends_of_rows
+from bayesdp.engines.unknown_trials import law_of_largest
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
 from bayesdp.release import Part
@@ -27,6 +28,7 @@ _LOG_OF_0 = -1e300
 _DENSE = 2048  # below this many values there is nothing to save
 _BLOCK = 2048  # counts evaluated at once, so that temporary arrays stay in the cache
 _MOST_CELLS = 20_000_000
+_MOST_SUMMED = 200_000_000
 _TRIED = 50  # sizes that stand for many
 
 LogWeight = Callable[[NDArray[np.int64]], NDArray[np.float64]]
@@ -114,7 +116,63 @@ def enumerate_cells(
     InvalidInput
         If there are more than 20 million cells, or every cell has probability zero.
     """
-    sizes = list(sizes)
+    windows = _windows(parts, prior, list(sizes))
+    blocks = [_cells_within(parts, prior, *each) for each in windows]
+    together = Cells(
+        *(
+            np.concatenate([getattr(cells, name) for cells in blocks])
+            for name in ("successes", "failures", "log_law", "log_marginal")
+        )
+    )
+    return _trimmed(_possible(together))
+
+
+def summed_cells(
+    parts: Sequence[Part], prior: tuple[float, float], sizes: Sequence[tuple[int, float]]
+) -> Cells:
+    """Enumerate counts among the largest number of records, with the same likelihood of p.
+
+    Where n has a prior there are far fewer of them than pairs; see
+    `bayesdp.engines.unknown_trials`. They say nothing of n, nor of the confidential count.
+
+    Parameters
+    ----------
+    parts, prior, sizes
+        As for `enumerate_cells`.
+
+    Raises
+    ------
+    InvalidInput
+        As `enumerate_cells` does, if there are more than 200 million pairs.
+    """
+    if len(sizes) == 1:
+        return enumerate_cells(parts, prior, sizes)
+    sizes = sorted(sizes)
+    if sum(n + 1 for n, _ in sizes) <= _MOST_SUMMED:  # for which a search takes longer
+        windows = [(n, probability, 0, n) for n, probability in sizes]
+    else:
+        windows = _windows(parts, prior, sizes)
+    n, x, law = law_of_largest(
+        (n, x, log_law_of_counts(parts, n, x) + np.log(probability))
+        for n, probability, low, high in windows
+        for x in (np.arange(low, high + 1),)
+    )
+    cells = Cells(x.astype(np.float64), (n - x).astype(np.float64), law,
+                  beta_binomial_logpmf(x, n, *prior))  # fmt: skip
+    return _trimmed(_possible(cells))
+
+
+def _possible(cells: Cells) -> Cells:
+    """Return the cells, or raise InvalidInput if none has a weight."""
+    if not np.isfinite(cells.log_evidence):
+        raise InvalidInput("the outputs have probability zero under the model's prior")
+    return cells
+
+
+def _windows(
+    parts: Sequence[Part], prior: tuple[float, float], sizes: list[tuple[int, float]]
+) -> list[tuple[int, float, int, int]]:
+    """Each number of records, its probability, and the first and the last count that matter."""
     some = sizes[:: max(1, len(sizes) // _TRIED)]
     if len(some) < len(sizes):  # a prior of n that is far too wide is refused before the work
         widths = [np.subtract(*_window_of(parts, prior, n)[::-1]) + 1 for n, _ in some]
@@ -127,16 +185,7 @@ def enumerate_cells(
         total += high - low + 1
         if total > _MOST_CELLS:
             raise _too_many(n)
-    blocks = [_cells_within(parts, prior, *each) for each in windows]
-    together = Cells(
-        *(
-            np.concatenate([getattr(cells, name) for cells in blocks])
-            for name in ("successes", "failures", "log_law", "log_marginal")
-        )
-    )
-    if not np.isfinite(together.log_evidence):
-        raise InvalidInput("the outputs have probability zero under the model's prior")
-    return _trimmed(together)
+    return windows
 
 
 def _too_many(n: int) -> InvalidInput:

@@ -18,42 +18,46 @@ stand for all pairs (n, x). All terms are positive, so that no digits are lost.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Law = tuple[int, NDArray[np.int64], Floats]
+"""A number of records n, counts of ones x in ascending order, and log of law(x | n) Pr[n]."""
 
 
-def law_of_largest(law: Floats, counts: NDArray[np.int64], sizes: NDArray[np.int64]) -> Floats:
+def law_of_largest(laws: Iterable[Law]) -> Law:
     """Compute the log law given each count of ones among the largest number of records.
 
     Parameters
     ----------
-    law : ndarray, shape (pairs,)
-        log of law(x | n) Pr[n]; pairs that aren't there have probability 0.
-    counts, sizes : ndarray of int, shape (pairs,)
-        x and n of each pair, sorted by n.
+    laws : iterable of Law
+        By ascending n; counts that aren't there have probability 0.
 
     Returns
     -------
-    ndarray, shape (N + 1,)
-        At 0, ..., N, the last of `sizes`.
+    Law
+        At the last n, and all counts from the smallest on that any had.
     """
-    least, most = int(sizes[0]), int(sizes[-1])
-    whole = np.full(least + 1, -np.inf)
-    ends = np.searchsorted(sizes, np.arange(least, most + 2))
-    for n, start, end in zip(range(least, most + 1), ends[:-1], ends[1:], strict=True):
-        if n > least:
-            whole = _raised(whole)
-        own = counts[start:end]
-        whole[own] = np.logaddexp(whole[own], law[start:end])
-    return whole
+    whole, first, size = np.empty(0), 0, 0
+    for n, counts, law in laws:
+        for most in range(size + 1, n + 1) if whole.size else ():
+            whole = _raised(whole, first, most)
+        if not whole.size:
+            first = int(counts[0])
+        low, high = min(first, int(counts[0])), max(first + whole.size, int(counts[-1]) + 1)
+        before, after = first - low, high - first - whole.size
+        whole = np.pad(whole, (before, after), constant_values=-np.inf)
+        whole[counts - low] = np.logaddexp(whole[counts - low], law)
+        first, size = low, n
+    return size, first + np.arange(whole.size), whole
 
 
-def _raised(law: Floats) -> Floats:
-    """The law given ones among one record more."""
-    n = law.size
-    share = np.arange(n + 1) / n
+def _raised(law: Floats, first: int, n: int) -> Floats:
+    """The law given `first` ones and more among n records, from that among n - 1."""
+    share = (first + np.arange(law.size + 1)) / n
     with np.errstate(divide="ignore"):
         added, other = np.log(share), np.log1p(-share)
     raised = np.logaddexp(added + np.append(-np.inf, law), other + np.append(law, -np.inf))

@@ -11,6 +11,7 @@ from scipy import stats
 import bayesdp as bdp
 from bayesdp.engines import enumeration
 from bayesdp.engines.enumeration import enumerate_cells, window
+from bayesdp.engines.mixture import BetaMixture
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
 from bayesdp.release import Part
 
@@ -105,6 +106,27 @@ def test_equals_brute_force_where_n_is_unknown(n):
     sizes = [(k, 1) for k in n] if isinstance(n, range) else list(enumerate(n))
     posterior = model.posterior(bdp.Release.of(mechanism, outputs))
     check_against_brute_force(posterior, mechanism, outputs, (1, 2), sizes)
+
+
+@pytest.mark.parametrize("most", [0, 200_000_000])
+@pytest.mark.parametrize("prior", [(1.0, 1.0), (0.3, 4.0)])
+def test_counts_among_the_largest_number_stand_for_all_pairs(prior, most, monkeypatch):
+    """Whether or not the counts that matter are looked for first."""
+    monkeypatch.setattr(enumeration, "_MOST_SUMMED", most)
+    monkeypatch.setattr(enumeration, "_DENSE", 100)
+    mechanism = bdp.mechanisms.BetaBinomialMechanism(None, 200, (20.0, 20.0))
+    release = bdp.Release.of(mechanism, [60, 71])
+    model = bdp.BinomialModel(prior, n=range(300, 501))
+    (pairs,), posterior = model.cells(release), model.posterior(release)
+    all_pairs = BetaMixture(pairs.weights, prior[0] + pairs.successes, prior[1] + pairs.failures)
+    assert posterior.weights.size <= 501 < pairs.weights.size
+    assert model.log_evidence(release) == pytest.approx(pairs.log_evidence, abs=1e-11)
+    for q in (0.001, 0.3, 0.999):
+        p = float(all_pairs.quantile(q))
+        assert float(posterior.cdf(p)) == pytest.approx(q, rel=1e-9)
+    p = np.array([0.2, 0.3, 0.6])
+    law = model.pointwise(release.parts, {"p": p})
+    np.testing.assert_allclose(law, pairs.log_likelihood(p), atol=1e-9)
 
 
 def test_reference_figure(charest_release):

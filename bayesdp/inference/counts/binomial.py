@@ -13,7 +13,7 @@ their prior. Any mechanism with a count of ones as its statistic fits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -24,7 +24,13 @@ from numpy.typing import NDArray
 from bayesdp.core.views import CountView, View
 from bayesdp.engines import exact
 from bayesdp.engines.draws import Draws
-from bayesdp.engines.enumeration import Cells, enumerate_cells, in_one_row, is_noisy_count
+from bayesdp.engines.enumeration import (
+    Cells,
+    enumerate_cells,
+    in_one_row,
+    is_noisy_count,
+    summed_cells,
+)
 from bayesdp.engines.mixture import BetaMixture
 from bayesdp.engines.stan.replicates import replicates
 from bayesdp.errors import InvalidInput
@@ -114,11 +120,15 @@ class BinomialModel(Model):
 
     def cells(self, release: Releases) -> list[Cells]:
         """Enumerate the latent counts that matter, one element for each group; see `Cells`."""
-        return [self._cells(parts) for parts in parts_of(release)]
+        return [self._cells(parts, enumerate_cells) for parts in parts_of(release)]
 
-    def _cells(self, parts: Sequence[Part]) -> Cells:
+    def _summed(self, parts: Sequence[Part]) -> Cells:
+        """Enumerate counts with the same likelihood of p, in which n isn't seen any more."""
+        return self._cells(parts, summed_cells)
+
+    def _cells(self, parts: Sequence[Part], enumerated: Callable[..., Cells]) -> Cells:
         if self.weights is None:
-            return enumerate_cells(parts, self.prior, self._sizes_of(parts))
+            return enumerated(parts, self.prior, self._sizes_of(parts))
         agreed_size(parts, None)
         return weighted_cells(parts, self.prior, self.weights)
 
@@ -141,24 +151,24 @@ class BinomialModel(Model):
         return self._posteriors(release)[0]
 
     def _posteriors(self, release: Releases) -> list[BetaMixture]:
+        return [self._mixture(self._summed(parts)) for parts in parts_of(release)]
+
+    def _mixture(self, cells: Cells) -> BetaMixture:
         a, b = self.prior
-        return [
-            BetaMixture(cells.weights, a + cells.successes, b + cells.failures)
-            for cells in self.cells(release)
-        ]
+        return BetaMixture(cells.weights, a + cells.successes, b + cells.failures)
 
     def log_evidence(self, release: Releases) -> float:
         """Compute log Pr[all outputs] under the model, exactly, summed over groups."""
-        return sum(cells.log_evidence for cells in self.cells(release))
+        return sum(self._summed(parts).log_evidence for parts in parts_of(release))
 
     def pointwise(self, parts: Sequence[Part], values: Mapping[str, Floats]) -> Floats:
         """Compute the log probability of a group's outputs at draws of p, shape (draws,)."""
-        return self._cells(parts).log_likelihood(values["p"])
+        return self._summed(parts).log_likelihood(values["p"])
 
     def given_population(self, release: Releases, idata: Any = None) -> Labelled:
         """Compute each p's moments given the latent counts, which are summed out."""
         groups = groups_of(release)
-        for k, each in enumerate(self._posteriors(release)):
+        for k, each in enumerate(map(self._mixture, self.cells(release))):
             label = {"variable": "p"} if groups is None else {"group": groups[k]}
             yield label, over_counts(each.weights, *of_beta(each.a, each.b))
 

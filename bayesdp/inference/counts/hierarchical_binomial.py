@@ -86,12 +86,13 @@ class Known(NamedTuple):
         """The law with the same likelihood of p where n is the largest that it may be."""
         if self.sizes[0] == self.sizes[-1]:
             return self
-        law = law_of_largest(self.law, self.counts, self.sizes)
-        there = np.flatnonzero(law > -math.inf)
-        law = law[there]
+        starts = np.flatnonzero(np.diff(self.sizes, prepend=-1))
+        each = (np.split(one, starts[1:]) for one in (self.counts, self.law))
+        n, counts, law = law_of_largest(zip(self.sizes[starts].tolist(), *each, strict=True))
+        counts, law = counts[law > -math.inf], law[law > -math.inf]
         falls = np.diff(law, 2) <= _FLAT * (1 + np.abs(law[1:-1]))
-        concave = bool(np.all(np.diff(there) == 1) and np.all(falls))
-        return Known(law, there, np.full(there.size, self.sizes[-1]), concave)
+        concave = bool(np.all(np.diff(counts) == 1) and np.all(falls))
+        return Known(law, counts, np.full(counts.size, n), concave)
 
     def likely(self) -> int:
         """Approximate number of counts that each step sums over."""
