@@ -48,6 +48,11 @@ def sizes_of_prior(n: Any, least: int = 0, name: str = "n") -> Sizes:
                 "or more"
             )
         return [(size, 1.0 / len(n)) for size in n]
+    if _by_label(n) is not None:
+        raise InvalidInput(
+            f"{name} is {quoted(n)} whose labels aren't 0, 1, 2 and so on, of which probabilities "
+            "are; give an array whose element k is Pr[n = k]"
+        )
     try:
         probabilities = np.asarray(n, dtype=np.float64)
     except (TypeError, ValueError):
@@ -87,6 +92,7 @@ def kept_sizes(n: Any, least: int = 0) -> int | range | tuple[float, ...] | ByGr
     """
     if n is None:
         return None
+    n = n if (labelled := _by_label(n)) is None else labelled
     if isinstance(n, Mapping):
         if not n:
             raise InvalidInput(
@@ -97,6 +103,13 @@ def kept_sizes(n: Any, least: int = 0) -> int | range | tuple[float, ...] | ByGr
             {label: _kept(one, least, f"n[{quoted(label)}]") for label, one in n.items()}
         )
     return _kept(n, least, "n")
+
+
+def _by_label(n: Any) -> dict[Any, Any] | None:
+    """Return a Series by its labels, where these aren't the numbers from 0 on; else None."""
+    if not (hasattr(n, "index") and hasattr(n, "to_dict")):
+        return None
+    return None if list(n.index) == list(range(len(n))) else dict(zip(n.index, n, strict=True))
 
 
 def _kept(n: Any, least: int, name: str) -> int | range | tuple[float, ...]:

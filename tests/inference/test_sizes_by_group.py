@@ -1,6 +1,7 @@
 """Numbers of records that the model says, of all groups or of each by its label."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import special, stats
 
@@ -266,6 +267,20 @@ def test_pooling_is_calibrated_where_numbers_are_unknown():
 def test_numbers_that_a_model_cannot_take_are_named(n, message):
     with pytest.raises(bdp.errors.InvalidInput, match=message):
         HierarchicalBinomialModel(n=n).fit(released(COUNT, COUNTS))
+
+
+def test_a_series_has_labels_of_groups():
+    release, sizes = released(COUNT, COUNTS), {"a": 60, "b": 30, "c": 25}
+    labelled = bdp.BinomialModel(n=pd.Series(sizes))
+    assert labelled == bdp.BinomialModel(n=sizes)
+    assert labelled.log_evidence(release) == bdp.BinomialModel(n=sizes).log_evidence(release)
+    even = pd.Series(np.full(40, 1 / 40))
+    assert bdp.BinomialModel(n=even) == bdp.BinomialModel(n=even.to_numpy())
+    by_number = pd.Series([0.2, 0.8], index=[500, 501])
+    with pytest.raises(bdp.errors.InvalidInput, match=r"n\[500\] is 0\.2; it must be a whole"):
+        bdp.BinomialModel(n=by_number)
+    with pytest.raises(bdp.errors.InvalidInput, match="whose labels aren't 0, 1, 2"):
+        bdp.models.LogLinearModel("a + b", n=by_number)
 
 
 def test_groups_that_a_release_lacks_are_refused():
