@@ -153,9 +153,8 @@ def summed_cells(
     else:
         windows = _windows(parts, prior, sizes)
     n, x, law = law_of_largest(
-        (n, x, log_law_of_counts(parts, n, x) + np.log(probability))
+        (n, x := np.arange(low, high + 1), log_law_of_counts(parts, n, x) + np.log(probability))
         for n, probability, low, high in windows
-        for x in (np.arange(low, high + 1),)
     )
     cells = Cells(x.astype(np.float64), (n - x).astype(np.float64), law,
                   beta_binomial_logpmf(x, n, *prior))  # fmt: skip

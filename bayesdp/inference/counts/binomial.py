@@ -244,7 +244,8 @@ class BinomialModel(Model):
         """Build the model as a pm.Model, the latent counts summed out."""
         from bayesdp.engines.pymc.programs import binomial
 
-        return binomial(self.cells(release), self.prior, groups_of(release))
+        cells = [self._summed(parts) for parts in parts_of(release)]
+        return binomial(cells, self.prior, groups_of(release))
 
     def stan_data(self, release: Releases) -> dict[str, Any]:
         """Build the data of the Stan program `binomial`."""

@@ -378,10 +378,10 @@ def _check_groups(release: Release) -> None:
 
 def _seen(parts: Sequence[Part], sizes: Sizes, least: float) -> Known:
     pairs = sum(n + 1 for n, _ in sizes)
-    if pairs > _MOST_PAIRS:
+    if len(sizes) > 1 and pairs > _MOST_PAIRS:
         raise InvalidInput(
-            f"n gives {pairs:,} pairs of a size and a count of ones in a group, more than "
-            f"{_MOST_PAIRS:,}; if it has a prior, narrow it, or put its probability on fewer sizes"
+            f"the prior on n has {pairs:,} pairs of a size and a count of ones in a group, more "
+            f"than {_MOST_PAIRS:,}; narrow it, or put its probability on fewer sizes"
         )
     counts = [np.arange(n + 1) for n, _ in sorted(sizes)]
     law = np.concatenate(
