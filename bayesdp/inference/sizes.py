@@ -76,7 +76,7 @@ def sizes_of_prior(n: Any, least: int = 0, name: str = "n") -> Sizes:
 
 
 class ByGroup(dict[Any, Any]):
-    """What is said of each group's number of records, by its label; it hashes, as models do."""
+    """Mapping of group labels to numbers of records, or priors on them; it hashes, as models do."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))
