@@ -270,7 +270,7 @@ def test_bad_releases_and_priors(charest_release):
     with pytest.raises(bdp.errors.InvalidInput, match="one group"):
         model.fit(charest_release)
     hidden = bdp.mechanisms.BetaBinomialMechanism(None, 5, (2.0, 2.0))
-    with pytest.raises(bdp.errors.InvalidInput, match="n is confidential"):
+    with pytest.raises(bdp.errors.InvalidInput, match="n isn't in this release"):
         model.fit(bdp.Release.of_groups({"a": (hidden, [1]), "b": (hidden, [2])}))
     table = bdp.mechanisms.PerturbedHistogramMechanism(1.0, 2, "replace_one", n=9)
     with pytest.raises(
