@@ -38,7 +38,7 @@ from bayesdp.networks.edge_probabilities import edge_probabilities
 from bayesdp.networks.evidence import Constraint, Evidence, check_constraint
 from bayesdp.networks.formula import bind, parse
 from bayesdp.networks.network import Network
-from bayesdp.networks.network_checks import named_items
+from bayesdp.networks.network_checks import check_agreeing, checked_attributes, named_items
 from bayesdp.networks.prior import NormalPrior
 from bayesdp.release import Release
 
@@ -71,7 +71,8 @@ class ERGMModel(Model):
         Prior of the coefficients.
     attributes : mapping of str to array_like, shape (n,), or to mappings
         Node attributes that the analyst knows besides those in the release: in the release's order
-        of nodes, or by each node's label.
+        of nodes, or by each node's label. One that is in the release too must agree with it, and
+        fills in what is missing there.
     dyad_attributes : mapping of str to array_like, shape (n, n)
         Dyad attributes, for edgecov.
     constraint : {"max_degree", "none"}
@@ -320,11 +321,14 @@ class ERGMModel(Model):
         return self._with_covariates(evidence.nodes), evidence
 
     def _with_covariates(self, nodes: Network) -> Network:
+        """Add what the analyst knows, or raise InvalidInput where the release says otherwise."""
+        known = checked_attributes(self.attributes, nodes.nodes)
+        check_agreeing(known, nodes.attributes)
         return Network(
             nodes.nodes,
             nodes.edges,
             nodes.directed,
-            {**nodes.attributes, **self.attributes},
+            {**nodes.attributes, **known},
             {**nodes.dyad_attributes, **self.dyad_attributes},
         )
 

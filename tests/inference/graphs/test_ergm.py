@@ -221,6 +221,24 @@ class TestOtherReleases:
         model = bdp.models.ERGMModel("edges + edgecov('near')", dyad_attributes=near)
         assert quickly(model, release).posterior.sizes["term"] == 2
 
+    def test_what_the_release_says_otherwise_is_refused(self):
+        """The model's own values replaced the release's in silence."""
+        network = Network(4, [[0, 1]], attributes={"x": [1.0, 2.0, 3.0, None]})
+        by = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=2.0, attributes=("x",))
+        release = bdp.Release.of(by, outputs=[network])
+
+        def fitted(*values):
+            model = bdp.models.ERGMModel("edges + nodecov('x')", attributes={"x": values})
+            return model.log_likelihood(release, [-1.0, 0.4])
+
+        for wrong, nodes in (((4, 3, 3, 1), 2), ((1, None, 3, 4), 1), ((1, "2", 3, 4), 1)):
+            message = f"'x' differs from the release's own of that name, at {nodes} of 4 nodes; lea"
+            with pytest.raises(bdp.errors.InvalidInput, match=message):
+                fitted(*wrong)
+        whole = bdp.Release.of(by, outputs=[Network(4, [[0, 1]], attributes={"x": [1, 2, 3, 4]})])
+        model = bdp.models.ERGMModel("edges + nodecov('x')")
+        assert fitted(1, 2, 3, 4) == model.log_likelihood(whole, [-1.0, 0.4])
+
     @pytest.mark.slow
     def test_an_empty_and_a_complete_graph_have_a_posterior(self):
         """Degenerate for a maximum; a proper prior leaves a posterior, and a short one may warn."""
