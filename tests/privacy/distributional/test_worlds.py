@@ -96,6 +96,28 @@ def test_attributes_groups_and_nodes_scrub_what_they_say():
     assert middle.alt(graph) == (1, (0, 0), (0, 0))
 
 
+def test_secrets_of_other_data_are_refused():
+    """Too few of them left the other records out in silence, and too many raised IndexError."""
+    law = [independent(2, 0.5)]
+    other = "data of 3 records, and a law's data have 2"
+    for secrets, message in (
+        (D.records(3), other),
+        (D.records(1), "data of 1 records, and a law's data have 2"),
+        (D.attributes(3, [0]), other),
+        (D.nodes(3), other),
+        (D.groups([[0, 2]]), "data of 3 records or more, and a law's data have 2"),
+    ):
+        for of in (D.noiseless_epsilon, D.smallest_epsilon):
+            with pytest.raises(bdp.errors.InvalidInput, match=message):
+                of(sum, law, secrets)
+    with pytest.raises(bdp.errors.InvalidInput, match="are no sequence of records"):
+        D.noiseless_epsilon(abs, [{(5, ()): 1.0}], D.records(1))
+    with pytest.raises(bdp.errors.InvalidInput, match="position 2, and a record has 2 attributes"):
+        D.noiseless_epsilon(len, [{(((0, 1),), ()): 1.0}], D.attributes(1, [2]))
+    with pytest.raises(bdp.errors.InvalidInput, match="private is empty"):
+        D.attributes(1, [])
+
+
 def test_what_is_public_of_a_record_needs_no_protection():
     """Attribute level: a release of the public attributes alone costs nothing; of a record, all."""
     people = list(itertools.product((0, 1), repeat=2))
