@@ -168,8 +168,11 @@ def _bins_of_columns(bins: Any, bounds: Any, columns: int, n: int) -> list[Any]:
         return [bins[name] for name in bounds]
     if not table:
         return [bins]
-    if isinstance(bins, Sequence) and not isinstance(bins, str) and len(bins) == columns:
-        return list(bins)
+    if isinstance(bins, Sequence) and not isinstance(bins, str):
+        if len(bins) == columns:
+            return list(bins)
+        if columns == 1:
+            return [bins]
     raise InvalidInput(
         f"bins is {quoted(bins)}; {_ALLOWED}, or a number or edges for each of the {columns} "
         "columns with bounds"
