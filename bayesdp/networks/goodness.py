@@ -116,9 +116,10 @@ def goodness_of_fit(
         The observed network.
     formula : str
         As for `parse`.
-    coef : array_like, shape (terms,) or (k, terms)
-        Estimates, or k posterior draws, from each of which one network is drawn. A Series or
-        DataFrame with the statistics' names is read by name.
+    coef : array_like, shape (terms,) or (..., terms)
+        Estimates, or posterior draws, from each of which one network is drawn: some of those of
+        `idata.posterior["theta"]`. What pandas, or xarray along "term", labels with the statistics'
+        names is read by name.
     draws : int
         Number of networks, where `coef` is one vector.
     burn_in, interval, offset, max_degree, seed
@@ -137,16 +138,17 @@ def goodness_of_fit(
         As for `simulate`.
     """
     network = as_network(network)
-    given = as_coefficients(coef)
-    if given.ndim > 2 or not given.size:
+    axis = "index" if as_coefficients(coef).ndim < 2 else "columns"
+    given = as_coefficients(by_name(coef, bind(formula, network).names, axis))
+    if not given.size:
         raise InvalidInput(f"coef has shape {given.shape}; it must be (terms,) or (draws, terms)")
     options: dict[str, Any] = {
         "burn_in": burn_in, "interval": interval, "offset": offset, "max_degree": max_degree
     }  # fmt: skip
     if given.ndim < 2:
-        drawn = simulate(network, formula, coef, draws=draws, seed=seed, **options).networks[0]
+        drawn = simulate(network, formula, given, draws=draws, seed=seed, **options).networks[0]
     else:
-        given = as_coefficients(by_name(coef, bind(formula, network).names, "columns"))
+        given = given.reshape(-1, given.shape[-1])
         drawn = tuple(
             simulate(network, formula, theta, seed=generator, **options).networks[0][0]
             for theta, generator in zip(given, generators(seed, len(given)), strict=True)

@@ -65,7 +65,7 @@ def simulate(
         As for `parse`.
     coef : array_like, shape (terms,)
         Coefficients of the formula's statistics, in their order; a Series with their names as its
-        index is read by name.
+        index, and what xarray labels so along "term", are read by name.
     draws, chains : int
         Number of draws kept from each chain, and of chains, which run in parallel threads.
     burn_in, interval : int or None
@@ -164,11 +164,14 @@ def as_coefficients(coef: Any) -> NDArray[np.float64]:
 def by_name(coef: Any, names: Sequence[str], axis: str) -> Any:
     """Put what pandas labels along an axis, "index" or "columns", into the statistics' order.
 
-    The default labels, 0, 1, 2 ..., say nothing, and what has no labels is in that order.
+    So is what xarray labels along "term", as fits do, which comes last. The default labels, 0, 1, 2
+    ..., say nothing, and what has no labels is in that order.
     """
-    labels = getattr(coef, axis, None)
+    named = "term" in getattr(coef, "dims", ())
+    labels = coef["term"].to_numpy().tolist() if named else getattr(coef, axis, None)
     if labels is None or callable(labels):  # a list has a method of this name
         return coef
+    coef = coef.transpose(..., "term") if named else coef
     given = list(labels)
     if given == list(range(len(names))):
         return coef
@@ -177,7 +180,7 @@ def by_name(coef: Any, names: Sequence[str], axis: str) -> Any:
             f"coef has other labels than the statistics' names, {', '.join(names)}; give it these, "
             "or drop its labels by .to_numpy() if it is in this order"
         )
-    return coef.reindex(**{axis: list(names)})
+    return coef.sel(term=list(names)) if named else coef.reindex(**{axis: list(names)})
 
 
 def check_coefficients(coef: ArrayLike, bound: BoundFormula) -> NDArray[np.float64]:
