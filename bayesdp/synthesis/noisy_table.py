@@ -489,7 +489,8 @@ class TableSynthesizer(RecordSynthesizer):
         """Count all records, those of a person up to the limit."""
         scanned = isinstance(data, Scan)
         if scanned:
-            data = data.typed(dict.fromkeys(self.written, "string") | self._schema.types)
+            types = dict.fromkeys(self.written, "string") | self._schema.types
+            data = data.typed(types, {n: c.way_out for n, c in self._schema.columns.items()})
         if self.written:  # in order, as of each person the first records count
             self.check_by(data, by)
             data = self._schema.limited(iter(data) if scanned else data)
