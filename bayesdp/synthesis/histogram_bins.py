@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.checks import is_number
+from bayesdp.checks import check_even, is_number
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.headers import shown_names
 from bayesdp.mechanisms.counts.cells import Axis, check_axes, check_edges
@@ -127,6 +127,9 @@ def columns_of(data: Any, name: str, bounds: Any, categories: Mapping[str, Any])
     InvalidInput
         If the data have other columns.
     """
+    check_even(data)
+    if isinstance(data, Mapping):
+        raise InvalidInput("data is a mapping; give the DataFrame, as pd.DataFrame(data)")
     table, pairs = check_bounds(bounds)
     categorical, named = list(categories), isinstance(bounds, Mapping)
     if hasattr(data, "columns"):

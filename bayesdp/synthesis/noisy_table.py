@@ -58,7 +58,8 @@ class TableSynthesizer(RecordSynthesizer):
     Parameters
     ----------
     schema : `bayesdp.Schema`, mapping, or path
-        Declaration of the columns, from the codebook alone, or its TOML file. Its unit is what the
+        Declaration of the columns, from the codebook alone, or its TOML file. A mapping is one of
+        the columns, as `Schema` takes it, or of columns, zeros and unit. Its unit is what the
         promise protects: a record, or a person, whose first records are used. Columns that it calls
         public are protected as the others are, and its structural zeros get noise as other counts.
     epsilon : float

@@ -1,6 +1,7 @@
 """The Dirichlet-multinomial synthesizer: records or counts in, tables out, nothing on error."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -339,3 +340,14 @@ def test_a_tables_numbers_by_label_are_in_the_cells_order_wherever_they_are_give
 
 SIZES = {"size": ["S", "M", "L"]}
 SEEN = [2, 9, 5]
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_path_is_no_table(kind):
+    """It was said to have no names of columns, or no dimensions."""
+    marginals = bdp.synthesizers.LogLinearSynthesizer(1.0, [("size",)], SIZES)
+    for made in (Synthesizer(2.0, categories=SIZES), marginals):
+        with pytest.raises(bdp.errors.InvalidInput, match=r"no records; .* bdp\.scan\(file, colum"):
+            made.release(kind("sizes.csv"))
+        with pytest.raises(bdp.errors.InvalidInput, match=r"data is a mapping; .* DataFrame"):
+            made.release({"size": ["S"]})
