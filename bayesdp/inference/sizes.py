@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -75,6 +76,21 @@ def kept_sizes(n: Any, least: int) -> int | range | tuple[float, ...]:
     if is_number(n):
         return sizes[0][0]
     return n if isinstance(n, range) else tuple(map(float, n))
+
+
+def told_size(n: Any) -> str:
+    """Return a number of records as JSON for attrs; of a prior on it the ends, and its mean.
+
+    Parameters
+    ----------
+    n : as taken or returned by `sizes_of_prior`
+    """
+    given = isinstance(n, list) and isinstance(n[0], tuple)
+    sizes, chances = np.array(n if given else sizes_of_prior(n)).T
+    least, most = int(sizes.min()), int(sizes.max())
+    if least == most:
+        return json.dumps(least)
+    return json.dumps({"least": least, "most": most, "mean": float(sizes @ chances)})
 
 
 def check_said_once(n: Any, public: int | None) -> None:
