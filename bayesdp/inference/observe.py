@@ -66,7 +66,7 @@ def observe(
     name : str, optional
         Name of the potential that is added. Default: "release", or the next of "release_2", ....
     columns : sequence of str, optional
-        Of a whole table's release, the columns of one marginal that was released: the statistic is
+        Of a release of a table's marginals, the columns of one that was released: the statistic is
         the vector of its counts, the last column moving fastest, as ``pm.Poisson.dist(mu)`` with
         one mean for each cell. What other marginals say of these columns isn't used.
 

@@ -11,8 +11,9 @@ TAKES = (
     "noise on a number or on each of a vector (LaplaceMechanism, GaussianMechanism and their "
     "discrete forms, PerturbedHistogramMechanism), counts of ones (BetaBinomialMechanism, "
     "Bernoulli ConjugateMechanism, modips copies of bdp.families.Bernoulli), Poisson-gamma copies "
-    "without a fixed total, RandomizedResponseMechanism, and modips copies of "
-    "bdp.families.Gaussian and bdp.families.Gamma"
+    "without a fixed total, RandomizedResponseMechanism, modips copies of bdp.families.Gaussian "
+    "and bdp.families.Gamma, and with columns= one marginal of a table (NoisyTableMechanism, "
+    "NoisyMarginalsMechanism)"
 )
 
 
