@@ -152,8 +152,9 @@ def _elements(parts: Sequence[Part], n: int | None) -> tuple[list[Integer], tupl
                 "and there is no law of one area's events; fit bdp.models.PoissonModel, or "
                 "release with fixed=False"
             )
-        whole, apart = (view_of(part.mechanism, of) for of in (IntegersView, SeparateNoiseView))
-        if (view := whole or apart) is not None:
+        apart = view_of(part.mechanism, SeparateNoiseView)
+        view = view_of(part.mechanism, IntegersView) or apart
+        if view is not None:
             each += view.each(part.outputs)
             own = view.shape
         else:
