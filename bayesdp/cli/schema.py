@@ -192,5 +192,5 @@ def _unreadable(data: Path, types: Mapping[str, str], schema: Schema) -> Iterato
             for _ in scan(data, [name]).typed({name: kind}):
                 pass
         except InvalidInput:
-            way = f"; {schema.columns[name].way_out}" if name in schema.columns else ""
+            way = f"; {schema.columns[name].way_out_of_file}" if name in schema.columns else ""
             yield name, f"column {quoted(name)} has values that aren't {READ_AS[kind]}{way}"

@@ -491,7 +491,9 @@ class TableSynthesizer(RecordSynthesizer):
         scanned = isinstance(data, Scan)
         if scanned:
             types = dict.fromkeys(self.written, "string") | self._schema.types
-            data = data.typed(types, {n: c.way_out for n, c in self._schema.columns.items()})
+            data = data.typed(
+                types, {n: c.way_out_of_file for n, c in self._schema.columns.items()}
+            )
         if self.written:  # in order, as of each person the first records count
             self.check_by(data, by)
             data = self._schema.limited(iter(data) if scanned else data)
