@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesdp.errors import InvalidInput
 from bayesdp.networks.formula import bind
 from bayesdp.networks.graph import graph_of
 from bayesdp.networks.network import Network, as_network
 from bayesdp.networks.randomness import Seed, generators
-from bayesdp.networks.simulation import as_coefficients, by_name, simulate
+from bayesdp.networks.simulation import several_coefficients, simulate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,10 +137,7 @@ def goodness_of_fit(
         As for `simulate`.
     """
     network = as_network(network)
-    axis = "index" if as_coefficients(coef).ndim < 2 else "columns"
-    given = as_coefficients(by_name(coef, bind(formula, network).names, axis))
-    if not given.size:
-        raise InvalidInput(f"coef has shape {given.shape}; it must be (terms,) or (draws, terms)")
+    given = several_coefficients(coef, bind(formula, network).names)
     options: dict[str, Any] = {
         "burn_in": burn_in, "interval": interval, "offset": offset, "max_degree": max_degree
     }  # fmt: skip

@@ -40,6 +40,7 @@ from bayesdp.networks.formula import bind, parse
 from bayesdp.networks.network import Network
 from bayesdp.networks.network_checks import check_agreeing, checked_attributes, named_items
 from bayesdp.networks.prior import NormalPrior
+from bayesdp.networks.simulation import several_coefficients
 from bayesdp.release import Release
 
 if TYPE_CHECKING:
@@ -295,13 +296,15 @@ class ERGMModel(Model):
         ----------
         release : Release
         theta : array_like, shape (..., terms)
+            What pandas, or xarray along "term", labels with the statistics' names is read by name.
 
         Raises
         ------
         InvalidInput
-            If the hidden graph doesn't sum out.
+            If the hidden graph doesn't sum out, or theta hasn't a number for each statistic.
         """
-        return self._table(release).log_likelihood(theta)
+        table = self._table(release)
+        return table.log_likelihood(several_coefficients(theta, table.names, "theta"))
 
     def pymc_model(self, release: Releases) -> pm.Model:
         """Build the model as a pm.Model, where the hidden graph sums out."""
