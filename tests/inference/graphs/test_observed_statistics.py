@@ -74,6 +74,16 @@ def test_they_are_observed_as_numbers_and_summed_out_as_integers(made, directed)
     assert law.eval() == pytest.approx(sum(each), rel=1e-9)
 
 
+def test_data_of_a_stan_program():
+    """Statistics one of which is no integer are real numbers, all of them."""
+    whole, mixed = (released(DECLARED[k][0], False) for k in (0, 2))
+    assert bdp.stan.data(whole)["E"] == 2
+    made = bdp.stan.data(mixed)
+    assert made["N"] == 2
+    np.testing.assert_array_equal(made["z"], mixed.outputs[0])
+    assert made["scale"] == list(mixed.mechanism.scales)
+
+
 def test_models_of_counts_do_not_read_them():
     """Degrees are functions of one graph, and no independent counts."""
     release = released(bdp.synthesizers.NoisyDegreesSynthesizer(1.0), False)
