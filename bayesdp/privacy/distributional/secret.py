@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bayesdp.checks import check_at_least, check_at_least_one
-from bayesdp.errors import InvalidInput, kind_of
+from bayesdp.errors import InvalidInput, kind_of, quoted
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def attributes(n: int, private: Sequence[int]) -> list[Secret]:
     private : sequence of int
         Positions of the private attributes in a record.
     """
-    n, private = check_at_least_one("n", n), [_position("private", j) for j in private]
+    n, private = check_at_least_one("n", n), _positions("private", private)
     if not private:
         raise InvalidInput("private is empty; give the position of at least one attribute")
     return [_of(n, _masked(i, private), _attributes_of(i, private)) for i in range(n)]
@@ -61,7 +61,9 @@ def groups(members: Sequence[Sequence[int]]) -> list[Secret]:
     members : sequence of sequences of int
         Positions of each group's records.
     """
-    members = [[_position("members", i) for i in group] for group in members]
+    if not isinstance(members, Iterable):
+        raise InvalidInput(f"members is {quoted(members)}; it must be a list of groups")
+    members = [_positions("members", group) for group in members]
     least = 1 + max((i for group in members for i in group), default=-1)
     return [
         _of(least, _without(group), _value_at(i), more=True) for group in members for i in group
@@ -133,6 +135,14 @@ def _attributes_of(i: int, private: Sequence[int]) -> Callable[[Any], Hashable]:
         return tuple(x[i][j] for j in private)
 
     return priv
+
+
+def _positions(name: str, values: Any) -> list[int]:
+    if not isinstance(values, Iterable):
+        raise InvalidInput(
+            f"{name} has {kind_of(values)} in place of positions; give these in a list"
+        )
+    return [_position(name, value) for value in values]
 
 
 def _position(name: str, value: Any) -> int:

@@ -118,6 +118,33 @@ def test_secrets_of_other_data_are_refused():
         D.attributes(1, [])
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"mechanism": lambda x: {0: 0.5}}, "mechanism returns probabilities below 0, or that"),
+        ({"mechanism": lambda x: {0: 1.5, 1: -0.5}}, "mechanism returns probabilities below 0"),
+        ({"simulator": lambda alt: {0: 0.3}}, "simulator returns probabilities below 0, or that"),
+        ({"laws": [{(0, 1, 2): 1.0}]}, r"laws\[0\] must map pairs"),
+        ({"laws": [{((0,), ()): "a"}]}, r"laws\[0\] has probabilities below 0"),
+        ({"secrets": D.records(1)[0]}, "secrets is a Secret; it must be a list"),
+        ({"secrets": [1]}, "it must be a list of Secret"),
+    ],
+)
+def test_what_is_no_law_and_no_secret_is_refused(change, message):
+    """Probabilities that don't sum to one gave a delta in silence."""
+    good = {"mechanism": sum, "laws": [independent(1, 0.5)], "secrets": D.records(1)}
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        D.smallest_delta(**{**good, "epsilon": 0.5, **change})
+
+
+def test_positions_come_in_lists():
+    for make in (lambda: D.attributes(2, 1), lambda: D.groups([0, 1])):
+        with pytest.raises(bdp.errors.InvalidInput, match="in place of positions; give these in a"):
+            make()
+    with pytest.raises(bdp.errors.InvalidInput, match="members is 3; it must be a list of groups"):
+        D.groups(3)
+
+
 def test_what_is_public_of_a_record_needs_no_protection():
     """Attribute level: a release of the public attributes alone costs nothing; of a record, all."""
     people = list(itertools.product((0, 1), repeat=2))
