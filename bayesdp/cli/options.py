@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +14,18 @@ from bayesdp.errors import InvalidInput, quoted
 Out = Annotated[Path, typer.Option(help="Where to write.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an earlier result there.")]
+
+
+@contextmanager
+def said_as(option: str, argument: str) -> Iterator[None]:
+    """Name the option in an error about the argument that it becomes, which nobody typed."""
+    try:
+        yield
+    except InvalidInput as error:
+        told = str(error)
+        if not told.startswith(f"{argument} is "):
+            raise
+        raise InvalidInput(option + told.removeprefix(argument)) from error
 
 
 def pair(name: str, text: str, example: str = "1,1") -> tuple[float, float]:

@@ -102,7 +102,7 @@ def plan(
         "design_prior": expected,
         "estimand": _estimand(estimand),
     }
-    with progress_bar() as step:
+    with options.said_as("width", "target"), progress_bar() as step:
         planned_release = planned(
             model,
             size,

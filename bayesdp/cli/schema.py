@@ -182,7 +182,7 @@ def _unfit(schema: Schema, batch: pd.DataFrame, known: Mapping[str, str]) -> dic
 
 def _unreadable(data: Path, types: Mapping[str, str], schema: Schema) -> Iterator[tuple[str, str]]:
     """Yield the columns that can't be read with their types; raise where no line can be split."""
-    from bayesdp.synthesis.scan import scan
+    from bayesdp.synthesis.scan import READ_AS, scan
 
     any_one = next(iter(types))
     for _ in scan(data, [any_one]).typed({any_one: "binary"}):  # which takes all that is a field
@@ -192,6 +192,5 @@ def _unreadable(data: Path, types: Mapping[str, str], schema: Schema) -> Iterato
             for _ in scan(data, [name]).typed({name: kind}):
                 pass
         except InvalidInput:
-            said = {"double": "a number", "bool": "a boolean"}.get(kind, "a text in UTF-8")
-            way = f"; {schema.columns[name].way_out}" if name in schema.columns else ""
-            yield name, f"column {quoted(name)} has values that aren't {said}{way}"
+            way = f"; {schema.columns[name].way_out_of_file}" if name in schema.columns else ""
+            yield name, f"column {quoted(name)} has values that aren't {READ_AS[kind]}{way}"

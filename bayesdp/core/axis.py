@@ -194,7 +194,8 @@ def _is_real(value: Any) -> bool:
 def check_order(name: str, given: Any, axes: Sequence[Axis] | None) -> None:
     """Raise InvalidInput, which shows no label, where pandas' labels aren't those of the cells.
 
-    The default labels, 0, 1, 2 ..., say nothing, unless they are categories in another order.
+    The default labels, 0, 1, 2 ..., say nothing, unless they are categories in another order. An
+    interval of pandas' that is a cell's own is its label.
     """
     sides = [s for s in ("index", "columns") if hasattr(getattr(given, s, None), "get_loc")]
     if not axes or not sides:
@@ -203,13 +204,35 @@ def check_order(name: str, given: Any, axes: Sequence[Axis] | None) -> None:
     if np.shape(given) not in (shape, (math.prod(shape),)):
         return  # not one number for each cell
     each = [list(range(axis.size) if axis.categories is None else axis.categories) for axis in axes]
-    wanted = each if len(sides) == len(axes) else [list(itertools.product(*each))]
-    for side, labels in zip(sides, wanted, strict=False):
+    alone = len(sides) == len(axes)
+    wanted = each if alone else [list(itertools.product(*each))]
+    for k, (side, labels) in enumerate(zip(sides, wanted, strict=False)):
         found = list(getattr(given, side))
+        own = [_own_label(axes[k], v) if alone else _own_labels(axes, v) for v in found]
         silent = found == list(range(len(found))) and set(found) != set(labels)
-        if found != labels and not silent:
+        if own != labels and not silent:
+            upper = any(getattr(v, "closed", None) == "right" for v in found)
             raise InvalidInput(
                 f"{name} has other labels in its {side} than the cells, or in another order, and "
                 "it is read in the cells' order; put it into that by .reindex, or where it is in "
                 "that order, drop the labels by .to_numpy()"
+                + ("; a cell holds its lower edge, as by pd.cut(right=False)" if upper else "")
             )
+
+
+def _own_labels(axes: Sequence[Axis], labels: Any) -> Any:
+    """Return labels of one cell, one of each axis, as the axes have them."""
+    if not isinstance(labels, tuple) or len(labels) != len(axes):
+        return labels
+    return tuple(map(_own_label, axes, labels))
+
+
+def _own_label(axis: Axis, label: Any) -> Any:
+    """Return the bin's number, or the category's text, of an interval of pandas' if it is one."""
+    if not hasattr(label, "closed_left"):
+        return label
+    if axis.edges is None:
+        return str(label)
+    ends = list(itertools.pairwise(axis.edges))
+    own = (label.left, label.right)
+    return ends.index(own) if label.closed == "left" and own in ends else label

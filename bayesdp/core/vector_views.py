@@ -1,4 +1,4 @@
-"""View of what was released given the mean of real vectors."""
+"""Views of vectors: of released ones given the mean of real vectors, or with noise on each part."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bayesdp.core.views import Floats, View
+from bayesdp.core.views import Cell, Floats, Integer, View
 
 
 @dataclass(frozen=True)
@@ -48,3 +48,27 @@ class NormalVectorView(View):
     means: Callable[[Sequence[Any]], Floats]
     log_rest: Callable[[Sequence[Any]], float]
     statistic: Callable[[Floats], Any]
+
+
+@dataclass(frozen=True)
+class SeparateNoiseView(View):
+    """Outputs that are a vector plus independent noise, of each component its own.
+
+    It is for a user's own model of the vector: the components may be any function of one hidden
+    thing, as a graph, so that no model of counts reads them as such.
+
+    Attributes
+    ----------
+    cells : tuple of Cell
+        The noise of each component.
+    each : callable
+        Function of the outputs: the law of each component as an integer.
+    """
+
+    cells: tuple[Cell, ...]
+    each: Callable[[Sequence[Any]], list[Integer]]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the statistic."""
+        return (len(self.cells),)

@@ -17,6 +17,7 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.conflict import Noise
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, releases_of
+from bayesdp.inference.sizes import told_size
 from bayesdp.inference.verdict import REMEDY, verdict_on
 from bayesdp.release import Release
 
@@ -152,7 +153,7 @@ class Model:
     naive_reason: ClassVar[str] = "naive: treats the copies as real data"
     """Reason shown for a naive fit: which data it treats as real."""
     told: ClassVar[tuple[str, ...]] = ("prior",)
-    """Fields that a fit's attrs hold, as JSON."""
+    """Fields that a fit's attrs hold, as JSON, beside a field `n`, the number of records."""
     likelihood_dim: ClassVar[str | None] = None
     """The dimension of `pointwise`, where a group has parts that are independent given it."""
     derived: ClassVar[frozenset[str]] = frozenset()
@@ -216,8 +217,9 @@ class Model:
         arviz.InferenceData
             The posterior (with a dimension "group" where there are groups), sample_stats,
             observed_data (the outputs), constant_data (the mechanism's public parameters), and
-            attrs: the engine and why it was chosen, its settings, versions, guarantee and
-            "verdict".
+            attrs: the engine and why it was chosen, its settings, versions, guarantee, "verdict"
+            and, where the model says it, "n": the number of records or, of a prior on it, the least
+            and most that it allows and their mean.
 
         Raises
         ------
@@ -476,6 +478,8 @@ class Model:
         """Make an InferenceData of the draws, with a verdict on them."""
         about = {"family": self.family, **self.about(run, drawn)}
         about |= run.told
+        if (n := getattr(self, "n", None)) is not None:
+            about["n"] = told_size(n)
         judged = dataclasses.replace(drawn, posterior=self.judged(run, drawn))
         verdict = verdict_on(judged, noises, self.remedy)
         about["verdict"] = f"{_NAIVE}{verdict}" if run.engine == NAIVE else verdict

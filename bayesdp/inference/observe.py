@@ -55,18 +55,19 @@ def observe(
 
         It is in the mechanism's units: the number or the vector that noise was added to; for
         copies of binary records, the number of ones; for Poisson-gamma copies, each area's events;
-        for randomized responses, each record's category, or one distribution for all of them; for
-        modips copies of Gaussian records, their mean, or where their sd is unknown
-        ``pm.math.stack([mean, variance])`` with divisor n - 1; for those of gamma records, their
-        sum, which lies within n times their bounds. For a release with groups, these are in the
-        order of `release.groups`, along the first axis.
+        for degrees or statistics of a graph, the vector of them; for randomized responses, each
+        record's category, or one distribution for all of them; for modips copies of Gaussian
+        records, their mean, or where their sd is unknown ``pm.math.stack([mean, variance])`` with
+        divisor n - 1; for those of gamma records, their sum, which lies within n times their
+        bounds. For a release with groups, these are in the order of `release.groups`, along the
+        first axis.
     n : int, optional
         The number of confidential records, where the law depends on it and the release doesn't
         say it.
     name : str, optional
         Name of the potential that is added. Default: "release", or the next of "release_2", ....
     columns : sequence of str, optional
-        Of a whole table's release, the columns of one marginal that was released: the statistic is
+        Of a release of a table's marginals, the columns of one that was released: the statistic is
         the vector of its counts, the last column moving fastest, as ``pm.Poisson.dist(mu)`` with
         one mean for each cell. What other marginals say of these columns isn't used.
 

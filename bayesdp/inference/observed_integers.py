@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.vector_views import SeparateNoiseView
 from bayesdp.core.views import (
     AnswersView,
     CountView,
@@ -151,7 +152,9 @@ def _elements(parts: Sequence[Part], n: int | None) -> tuple[list[Integer], tupl
                 "and there is no law of one area's events; fit bdp.models.PoissonModel, or "
                 "release with fixed=False"
             )
-        if (view := view_of(part.mechanism, IntegersView)) is not None:
+        apart = view_of(part.mechanism, SeparateNoiseView)
+        view = view_of(part.mechanism, IntegersView) or apart
+        if view is not None:
             each += view.each(part.outputs)
             own = view.shape
         else:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesdp.core.sum_views import GivenSumView, NoisySumView, PositiveSumView
+from bayesdp.core.vector_views import SeparateNoiseView
 from bayesdp.core.views import NoiseView, NormalCopiesView, check_tractable, view_of
 from bayesdp.engines.pymc import gamma
 from bayesdp.engines.pymc.gaussian import copies_logp
@@ -45,8 +46,12 @@ def log_law_of(parts: Sequence[Part], statistic: Any, n: int | None, tag: str) -
     law: Any = 0.0
     for g, part in enumerate(parts):
         s, name = (statistic[g], f"{tag}_{g}") if grouped else (statistic, tag)
+        outputs = np.array(part.outputs, dtype=np.float64)
         if (noise := view_of(part.mechanism, NoiseView)) is not None:
-            law = law + _noisy(noise.cell, part, s)
+            law = law + _noisy(noise.cell, part, outputs, s)
+        elif (apart := view_of(part.mechanism, SeparateNoiseView)) is not None:
+            for k, cell in enumerate(apart.cells):
+                law = law + _noisy(cell, part, outputs[:, k], s[k])
         else:
             law = law + _copies(part, s, n, name)
     return law
@@ -56,6 +61,8 @@ def _own_shape(mechanism: Any) -> tuple[int, ...]:
     """Return the shape of one group's statistic."""
     if (noise := view_of(mechanism, NoiseView)) is not None:
         return noise.shape
+    if (apart := view_of(mechanism, SeparateNoiseView)) is not None:
+        return apart.shape
     for kind in (NormalCopiesView, PositiveSumView):
         check_tractable(mechanism, kind)
     if (copies := view_of(mechanism, NormalCopiesView)) is not None:
@@ -65,7 +72,7 @@ def _own_shape(mechanism: Any) -> tuple[int, ...]:
     raise unlike(mechanism)
 
 
-def _noisy(cell: Any, part: Part, s: Any) -> Any:
+def _noisy(cell: Any, part: Part, outputs: Any, s: Any) -> Any:
     import pytensor.tensor as pt
 
     if cell.whole and cell.bounding is not None:
@@ -73,7 +80,7 @@ def _noisy(cell: Any, part: Part, s: Any) -> Any:
             f"the noise of {quoted(part.mechanism.name)} is of integers kept in a range, whose law "
             "has no form in a real number; give the integers' distribution, as pm.Binomial.dist"
         )
-    law = noise_logp(cell, np.array(part.outputs, dtype=np.float64), s)
+    law = noise_logp(cell, outputs, s)
     if cell.bounding != "truncated":
         return law.sum()
     low, high = range_of(cell)

@@ -6,6 +6,7 @@ is Pr[n = k], or a mapping of group labels to these.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -180,6 +181,27 @@ def said_of(n: Any, parts: Sequence[Part], least: int = 0) -> Sizes | None:
 def of_label(values: Mapping[Any, Any], label: Any) -> Any:
     """Return the value for a group, whose label may be a text in files; None if there is none."""
     return values.get(label, values.get(str(label)))
+
+
+def told_size(n: Any) -> str:
+    """Return a number of records as JSON for attrs; of a prior on it the ends, and its mean.
+
+    Parameters
+    ----------
+    n : as taken or returned by `sizes_of_prior` or `kept_sizes`
+    """
+    if isinstance(n, Mapping):
+        return json.dumps({str(label): _told(one) for label, one in n.items()})
+    return json.dumps(_told(n))
+
+
+def _told(n: Any) -> int | dict[str, float]:
+    given = isinstance(n, list) and isinstance(n[0], tuple)
+    sizes, chances = np.array(n if given else sizes_of_prior(n)).T
+    least, most = int(sizes.min()), int(sizes.max())
+    if least == most:
+        return least
+    return {"least": least, "most": most, "mean": float(sizes @ chances)}
 
 
 def check_said_once(n: Any, public: int | None) -> None:

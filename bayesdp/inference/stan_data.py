@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from bayesdp.checks import check_flag
+from bayesdp.core.vector_views import SeparateNoiseView
 from bayesdp.core.views import AnswersView, Cell, Floats, NoiseView, view_of
 from bayesdp.engines.stan.gaussian import noisy_numbers
 from bayesdp.engines.stan.rows import ends_of_rows
@@ -68,15 +69,15 @@ def data(
         The outputs, and a manifest that says how they were randomised. Several releases must be of
         the same integers; of real numbers, take one at a time. Integers are noisy counts, numbers
         of ones that binary records were drawn for, events by area, or the categories of randomized
-        responses.
+        responses, or a graph's degrees or statistics.
     n : int, optional
         The number of confidential records, where the law depends on it and the release doesn't
         say it.
     integers : bool, optional
         Whether numbers with noise on a lattice finer than the integers are integers none the less,
-        such as counts; by default they aren't.
+        such as counts; by default they aren't. Nor are a graph's statistics, if one of them isn't.
     columns : sequence of str, optional
-        Of a whole table's release, the columns of one marginal that was released, whose counts are
+        Of a release of a table's marginals, the columns of one that was released, whose counts are
         the integers, the last column moving fastest.
 
     Returns
@@ -136,18 +137,23 @@ def data(
 def _real_noises(releases: Sequence[Release]) -> list[Cell]:
     """Return the noise of each number of a release, if all are real; InvalidInput if some are."""
     parts = [part for release in releases for part in release.parts]
-    views = [view_of(part.mechanism, NoiseView) for part in parts]
-    real = [view for view in views if view is not None and not view.cell.whole]
+    cells = [_cells(part) for part in parts]
+    real = [each for each in cells if not all(cell.whole for cell in each)]
     if real and len(real) < len(parts):
         raise InvalidInput(
             f"{len(real)} of {len(parts)} parts of the release are real numbers with noise, and "
             "the others are integers; take each by itself, as release['a'], or say integers=True "
             "if all are integers"
         )
-    if not real:
-        return []
-    own = real[: len(releases[0].parts)]
-    return [view.cell for view in own for _ in range(math.prod(view.shape))]
+    return [cell for each in real[: len(releases[0].parts)] for cell in each]
+
+
+def _cells(part: Part) -> list[Cell]:
+    """Return the noise of each number of one part; none where what is in it is no such number."""
+    if (apart := view_of(part.mechanism, SeparateNoiseView)) is not None:
+        return list(apart.cells)
+    view = view_of(part.mechanism, NoiseView)
+    return [] if view is None else [view.cell] * math.prod(view.shape)
 
 
 def _versions(part: Part) -> list[Floats]:

@@ -27,6 +27,15 @@ if TYPE_CHECKING:
 AnyGuarantee = Guarantee | DistributionalGuarantee
 
 
+_WRITTEN = {
+    "name": "its name in a manifest",
+    "neighbours": "a bdp.Neighbours, the neighbouring relation of its promise",
+    "n": "the number of confidential records where it is public, else None",
+    "source": "the proof or publication that its promise rests on",
+}
+"""What a mechanism has to have that its base hasn't."""
+
+
 class Mechanism:
     """Base of mechanisms, which randomise a release: their sampler, guarantee and law.
 
@@ -64,7 +73,16 @@ class Mechanism:
     """Its name in a manifest."""
 
     def __post_init__(self) -> None:
+        made = type(self)
+        for name, what in _WRITTEN.items():
+            if not hasattr(made, name) and name not in getattr(made, "__dataclass_fields__", ()):
+                raise TypeError(f"{made.__name__} has no {name}, and a mechanism needs it: {what}")
         check_declared(self)
+
+    def _unwritten(self, method: str) -> NotImplementedError:
+        return NotImplementedError(
+            f"{type(self).__name__} has no method {method}, which a mechanism has to write for this"
+        )
 
     # What is promised.
 
@@ -75,7 +93,7 @@ class Mechanism:
 
     def pure_epsilon(self) -> float:
         """Pure epsilon of one output under `neighbours`, rounded up."""
-        raise NotImplementedError
+        raise self._unwritten("pure_epsilon, or profile")
 
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
         """The privacy profile of `copies` copies: by default, what `pure_epsilon` implies.
@@ -273,7 +291,7 @@ class Mechanism:
 
     def check_statistic(self, statistic: Any) -> Any:
         """Return `release`'s statistic if valid, or raise InvalidInput without its values."""
-        raise NotImplementedError
+        raise self._unwritten("check_statistic")
 
     def check_statistics(self, statistic: Any) -> Any:
         """Return one statistic for `draw`, or several along first axes, or raise InvalidInput.
@@ -284,7 +302,7 @@ class Mechanism:
 
     def draw(self, statistic: Any, copies: int) -> Any:
         """Draw copies, exactly, of what `check_statistics` returned, from the secure generator."""
-        raise NotImplementedError
+        raise self._unwritten("draw")
 
     def release(self, statistic: Any, copies: int = 1) -> Any:
         """Draw copies, exactly, from the secure generator.
@@ -311,7 +329,7 @@ class Mechanism:
 
     def logp(self, output: Any, statistic: Any) -> NDArray[Any]:
         """Exact law, vectorised over the statistic; InvalidInput where it is intractable."""
-        raise NotImplementedError
+        raise self._unwritten("logp")
 
     @property
     def tractable(self) -> bool:
@@ -332,7 +350,7 @@ class Mechanism:
 
     def pairs(self) -> Iterable[tuple[Any, Any]]:
         """Pairs of neighbouring statistics, the worst among them, for an audit."""
-        raise NotImplementedError
+        raise self._unwritten("pairs")
 
     def outputs(self) -> NDArray[Any] | None:
         """All outputs, where they can be listed and have a law."""

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesdp.errors import InvalidInput
 from bayesdp.networks.formula import bind
 from bayesdp.networks.graph import graph_of
 from bayesdp.networks.network import Network, as_network
 from bayesdp.networks.randomness import Seed, generators
-from bayesdp.networks.simulation import as_coefficients, by_name, simulate
+from bayesdp.networks.simulation import several_coefficients, simulate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,9 +115,10 @@ def goodness_of_fit(
         The observed network.
     formula : str
         As for `parse`.
-    coef : array_like, shape (terms,) or (k, terms)
-        Estimates, or k posterior draws, from each of which one network is drawn. A Series or
-        DataFrame with the statistics' names is read by name.
+    coef : array_like, shape (terms,) or (..., terms)
+        Estimates, or posterior draws, from each of which one network is drawn: some of those of
+        `idata.posterior["theta"]`. What pandas, or xarray along "term", labels with the statistics'
+        names is read by name.
     draws : int
         Number of networks, where `coef` is one vector.
     burn_in, interval, offset, max_degree, seed
@@ -137,16 +137,14 @@ def goodness_of_fit(
         As for `simulate`.
     """
     network = as_network(network)
-    given = as_coefficients(coef)
-    if given.ndim > 2 or not given.size:
-        raise InvalidInput(f"coef has shape {given.shape}; it must be (terms,) or (draws, terms)")
+    given = several_coefficients(coef, bind(formula, network).names)
     options: dict[str, Any] = {
         "burn_in": burn_in, "interval": interval, "offset": offset, "max_degree": max_degree
     }  # fmt: skip
     if given.ndim < 2:
-        drawn = simulate(network, formula, coef, draws=draws, seed=seed, **options).networks[0]
+        drawn = simulate(network, formula, given, draws=draws, seed=seed, **options).networks[0]
     else:
-        given = as_coefficients(by_name(coef, bind(formula, network).names, "columns"))
+        given = given.reshape(-1, given.shape[-1])
         drawn = tuple(
             simulate(network, formula, theta, seed=generator, **options).networks[0][0]
             for theta, generator in zip(given, generators(seed, len(given)), strict=True)

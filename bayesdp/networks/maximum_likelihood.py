@@ -12,7 +12,7 @@ from bayesdp.checks import check_at_least_one
 from bayesdp.errors import EngineFailed
 from bayesdp.networks.formula import bind
 from bayesdp.networks.network import as_network
-from bayesdp.networks.pseudolikelihood import Fit, fit_mple, inverse
+from bayesdp.networks.pseudolikelihood import Fit, fit_mple, inverse, likely_start
 from bayesdp.networks.randomness import Seed, generators
 from bayesdp.networks.simulation import Start, between_steps, default_steps
 from bayesdp.threads import in_threads
@@ -36,13 +36,14 @@ def fit_mle(
 ) -> Fit:
     """Fit by Monte Carlo maximum likelihood: expected statistics equal the observed ones.
 
-    It starts at the pseudo-likelihood's maximum. Each iteration simulates at the current theta_0
-    and maximises (theta - theta_0) . t - log mean exp((theta - theta_0) . s), where t lies on
-    the way from the simulated mean to the observed statistics, as far as the convex hull of the
-    simulated statistics s reaches (Geyer and Thompson 1992; Hummel, Hunter and Handcock 2012).
-    Once the hull has contained the observed statistics themselves twice, a sample four times as
-    large gives the estimate, its covariance and its simulation error. Where dyads are independent
-    nothing is simulated: the pseudo-likelihood is the likelihood.
+    It starts at the pseudo-likelihood's maximum or, where that is infinite, near it. Each iteration
+    simulates at the current theta_0 and maximises
+    (theta - theta_0) . t - log mean exp((theta - theta_0) . s), where t lies on the way from the
+    simulated mean to the observed statistics, as far as the convex hull of the simulated
+    statistics s reaches (Geyer and Thompson 1992; Hummel, Hunter and Handcock 2012), and enough of
+    them have weight. Once two steps have reached the observed statistics themselves, a sample four
+    times as large gives the estimate, its covariance and its simulation error. Where dyads are
+    independent nothing is simulated: the pseudo-likelihood is the likelihood.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ def fit_mle(
     draws : int
         Number of graphs in each iteration, from four chains together.
     iterations : int
-        Largest number of iterations.
+        Largest number of iterations, the last sample's included.
     burn_in, interval : int or None
         Proposals before the first graph and between graphs; defaults as in `simulate`.
     seed : int, numpy Generator or None
@@ -63,21 +64,20 @@ def fit_mle(
     Raises
     ------
     InvalidInput
-        As for `fit_mple`.
+        As for `fit_mple`, but only of independent dyads if ties can be separated from others.
     EngineFailed
-        If the chains run to the empty or the complete graph, or the hull never contains the
+        If the chains run to the empty or the complete graph, or no step reaches the
         observed statistics: the model is degenerate, or its maximum is infinite.
     """
     network = as_network(network)
     bound = bind(formula, network)
-    start_fit = fit_mple(network, formula, offset=offset)
     if bound.dyad_independent:
-        return start_fit
+        return fit_mple(network, formula, offset=offset)
     each = -(-check_at_least_one("draws", draws) // _CHAINS)
     iterations = check_at_least_one("iterations", iterations)
     first, between = default_steps(network, burn_in), between_steps(network, interval)
     start = Start.of(bound, network, offset)
-    theta, observed = start_fit.coef, start.statistics
+    theta, observed = likely_start(bound, network, offset), start.statistics
     random = generators(seed, _CHAINS)
 
     def sample(size: int) -> NDArray[np.float64]:
@@ -88,24 +88,23 @@ def fit_mle(
 
     surrounded = 0
     for _ in range(iterations):
-        drawn = sample(each).reshape(-1, len(theta))
+        last = surrounded == 2
+        chains = sample(4 * each if last else each)
+        drawn = chains.reshape(-1, len(theta))
         _check_spread(drawn, bound.names)
-        share = step_length(drawn, observed)
-        theta = theta + _newton(drawn, observed, share)
-        surrounded = surrounded + 1 if share == 1.0 else 0
-        if surrounded == 2:
+        step, gone = _newton(drawn, observed, 1.0 if last else step_length(drawn, observed))
+        theta = theta + step
+        if last and gone == 1.0:
             break
+        surrounded = surrounded + 1 if gone == 1.0 else 0
     else:
         raise EngineFailed(
             f"after {iterations} iterations the simulated statistics don't surround the observed "
-            f"ones ({', '.join(bound.names)}): the model is degenerate or its maximum infinite; "
-            "change a term (gwesp instead of triangle), or fit with a prior (BayesianERGM)"
+            f"ones closely ({', '.join(bound.names)}): the model is degenerate or its maximum "
+            "infinite; raise iterations, change a term (gwesp instead of triangle), or fit with a "
+            "prior (BayesianERGM)"
         )
-    chains = sample(4 * each)
-    last = chains.reshape(-1, len(theta))
-    _check_spread(last, bound.names)
-    theta = theta + _newton(last, observed, 1.0)
-    covariance = inverse(np.cov(last.T).reshape(len(theta), -1))
+    covariance = inverse(np.cov(drawn.T).reshape(len(theta), -1))
     error = covariance @ _covariance_of_mean(chains) @ covariance
     return Fit(
         bound.names, theta, covariance, "Monte Carlo maximum likelihood", np.sqrt(np.diag(error))
@@ -137,10 +136,11 @@ def step_length(drawn: NDArray[np.float64], observed: NDArray[np.float64]) -> fl
 
 def _newton(
     drawn: NDArray[np.float64], observed: NDArray[np.float64], share: float
-) -> NDArray[np.float64]:
+) -> tuple[NDArray[np.float64], float]:
     """Step of theta after which the weighted draws have the target as their mean.
 
-    The target is moved closer as long as the weights rest on too few draws.
+    The target is moved closer as long as the weights rest on too few draws; also returns the share
+    of the way to the observed statistics at which it then lies.
     """
     mean = drawn.mean(axis=0)
     centred = drawn - mean
@@ -157,7 +157,7 @@ def _newton(
                 break
         weight = special.softmax(centred @ step)
         if 1.0 / (weight**2).sum() >= _LEAST_WEIGHT * len(drawn) or share < 1e-3:
-            return step
+            return step, share
         share /= 2
 
 

@@ -213,6 +213,21 @@ def checked_attributes(
     return checked
 
 
+def check_agreeing(given: Mapping[str, NDArray[Any]], released: Mapping[str, NDArray[Any]]) -> None:
+    """Raise InvalidInput where an attribute says another thing of a node than the release does."""
+    for name in given.keys() & released.keys():
+        own, public = given[name].astype(object), released[name].astype(object)
+        lacking, there = is_missing(own), ~is_missing(public)
+        both = zip(own, public, lacking, strict=True)
+        differ = there & [bool(lacks or a != b) for a, b, lacks in both]
+        if differ.any():
+            raise InvalidInput(
+                f"attribute {quoted(name)} differs from the release's own of that name, at "
+                f"{int(differ.sum())} of {differ.size} nodes; leave it out, to take the "
+                "release's, or give it another name, also in the formula"
+            )
+
+
 def named_items(what: str, given: Any) -> Iterable[tuple[Any, Any]]:
     """Return the names and values of a mapping or a pandas DataFrame, or raise InvalidInput."""
     if not hasattr(given, "items"):

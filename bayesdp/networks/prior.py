@@ -38,6 +38,13 @@ class NormalPrior:
     sd: Any = 5.0
 
     def __post_init__(self) -> None:
+        for name, value in (("mean", self.mean), ("sd", self.sd)):
+            labels: Any = getattr(value, "index", None)
+            if hasattr(labels, "get_loc") and list(labels) != list(range(len(labels))):
+                raise InvalidInput(
+                    f"{name} has labels, which a prior doesn't read; put it into the order of the "
+                    "formula's statistics, and drop them by .to_numpy()"
+                )
         plain(self)
         for name, value in (("mean", self.mean), ("sd", self.sd)):
             numbers = np.asarray(value)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _MOST_NUMBERS = 100_000_000
 _ITERATIONS = 100
 _FAR = 25.0  # log-odds whose probability is 1e-11: a fit this sure is suspect
+_NEAR = 0.5  # log-odds by one statistic: near enough to zero for chains to move
 
 
 @dataclass(frozen=True)
@@ -129,12 +130,9 @@ def fit_mple(network: Any, formula: str, *, offset: Any = None) -> Fit:
     """
     network = as_network(network)
     bound = bind(formula, network)
-    check_not_degenerate(network)
-    dyads = dyads_of(bound, network, offset)
-    check_rank(bound, dyads)
-    theta, information = climb(dyads, np.zeros(len(bound.names)), np.zeros(len(bound.names)))
-    sure = np.abs(dyads.changes @ theta + dyads.shift).max() > _FAR
-    if sure or not np.isfinite(theta).all():
+    dyads = _checked_dyads(bound, network, offset)
+    theta, information, sure = _maximum(dyads)
+    if sure:
         check_not_separated(bound, dyads)
     exact = bound.dyad_independent
     return Fit(
@@ -144,6 +142,35 @@ def fit_mple(network: Any, formula: str, *, offset: Any = None) -> Fit:
         "maximum likelihood" if exact else "maximum pseudo-likelihood",
         np.zeros(len(theta)),
     )
+
+
+def likely_start(bound: BoundFormula, network: Network, offset: Any = None) -> NDArray[np.float64]:
+    """Compute the pseudo-likelihood's maximum or, where it is infinite or extreme, a mode near it.
+
+    The likelihood may have a maximum where the pseudo-likelihood has none. The mode is that under a
+    normal prior by which no tie's log-odds is far from zero.
+    """
+    dyads = _checked_dyads(bound, network, offset)
+    theta, _, sure = _maximum(dyads)
+    if not sure:
+        return theta
+    largest = np.abs(dyads.changes).max(axis=0)
+    return climb(dyads, np.zeros(len(theta)), (largest / _NEAR) ** 2)[0]
+
+
+def _checked_dyads(bound: BoundFormula, network: Network, offset: Any) -> Dyads:
+    check_not_degenerate(network)
+    dyads = dyads_of(bound, network, offset)
+    check_rank(bound, dyads)
+    return dyads
+
+
+def _maximum(dyads: Dyads) -> tuple[NDArray[np.float64], NDArray[np.float64], bool]:
+    """Maximise the log pseudo-likelihood; also its information, and whether it is suspect."""
+    none = np.zeros(dyads.changes.shape[1])
+    theta, information = climb(dyads, none, none)
+    sure = np.abs(dyads.changes @ theta + dyads.shift).max() > _FAR
+    return theta, information, bool(sure or not np.isfinite(theta).all())
 
 
 def climb(

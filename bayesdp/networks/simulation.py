@@ -65,7 +65,7 @@ def simulate(
         As for `parse`.
     coef : array_like, shape (terms,)
         Coefficients of the formula's statistics, in their order; a Series with their names as its
-        index is read by name.
+        index, and what xarray labels so along "term", are read by name.
     draws, chains : int
         Number of draws kept from each chain, and of chains, which run in parallel threads.
     burn_in, interval : int or None
@@ -151,33 +151,53 @@ def check_within(network: Network, most: int) -> None:
         )
 
 
-def as_coefficients(coef: Any) -> NDArray[np.float64]:
+def as_coefficients(coef: Any, what: str = "coef") -> NDArray[np.float64]:
     """Return coefficients as an array of floats of any shape, or raise InvalidInput."""
     try:
         return np.array(coef, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidInput(
-            f"coef is {quoted(coef)}; it must be numbers, one for each statistic"
+            f"{what} is {quoted(coef)}; it must be numbers, one for each statistic"
         ) from None
 
 
-def by_name(coef: Any, names: Sequence[str], axis: str) -> Any:
+def several_coefficients(
+    coef: Any, names: Sequence[str], what: str = "coef"
+) -> NDArray[np.float64]:
+    """Return vectors of coefficients in the statistics' order, shape (..., terms), or raise.
+
+    What pandas or xarray labels is read by name.
+    """
+    axis = "index" if as_coefficients(coef, what).ndim < 2 else "columns"
+    given = as_coefficients(by_name(coef, names, axis, what), what)
+    if given.shape[-1:] != (len(names),) or not given.size:
+        raise InvalidInput(
+            f"{what} has shape {given.shape}; it must be (..., {len(names)}), one number for each "
+            f"statistic: {', '.join(names)}"
+        )
+    return given
+
+
+def by_name(coef: Any, names: Sequence[str], axis: str, what: str = "coef") -> Any:
     """Put what pandas labels along an axis, "index" or "columns", into the statistics' order.
 
-    The default labels, 0, 1, 2 ..., say nothing, and what has no labels is in that order.
+    So is what xarray labels along "term", as fits do, which comes last. The default labels, 0, 1, 2
+    ..., say nothing, and what has no labels is in that order.
     """
-    labels = getattr(coef, axis, None)
+    named = "term" in getattr(coef, "dims", ())
+    labels = coef["term"].to_numpy().tolist() if named else getattr(coef, axis, None)
     if labels is None or callable(labels):  # a list has a method of this name
         return coef
+    coef = coef.transpose(..., "term") if named else coef
     given = list(labels)
     if given == list(range(len(names))):
         return coef
     if len(given) != len(names) or set(given) != set(names):
         raise InvalidInput(
-            f"coef has other labels than the statistics' names, {', '.join(names)}; give it these, "
-            "or drop its labels by .to_numpy() if it is in this order"
+            f"{what} has other labels than the statistics' names, {', '.join(names)}; give it "
+            "these, or drop its labels by .to_numpy() if it is in this order"
         )
-    return coef.reindex(**{axis: list(names)})
+    return coef.sel(term=list(names)) if named else coef.reindex(**{axis: list(names)})
 
 
 def check_coefficients(coef: ArrayLike, bound: BoundFormula) -> NDArray[np.float64]:

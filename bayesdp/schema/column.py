@@ -99,6 +99,11 @@ class Column(BaseModel):
     def way_out(self) -> str:
         """Advice on values of another kind."""
 
+    @property
+    def way_out_of_file(self) -> str:
+        """Advice on values of a text file that can't be read as the column's kind."""
+        return "correct them by a public rule, or declare the column otherwise"
+
     def coded(self, given: Any) -> NDArray[Any]:
         """Return each record's code, the cell's number from 0; it depends on that record alone.
 

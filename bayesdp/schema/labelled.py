@@ -187,6 +187,10 @@ class Boolean(Column):
         return "give what stands for false and for true in the schema, as labels = ['no', 'yes']"
 
     @property
+    def way_out_of_file(self) -> str:
+        return self.way_out
+
+    @property
     def outside_said(self) -> str:
         return "has values that are neither of its labels, those of false and of true"
 

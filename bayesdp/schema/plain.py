@@ -29,6 +29,8 @@ def plain_of(schema: Schema) -> dict[str, Any]:
 def check_schema(name: str, given: Any) -> Schema:
     """Return a schema, from itself or from its declaration, where dates may be ISO texts.
 
+    A mapping without "columns" is that of the columns, as `Schema` takes it first.
+
     Raises
     ------
     InvalidInput
@@ -36,11 +38,13 @@ def check_schema(name: str, given: Any) -> Schema:
     """
     if isinstance(given, Schema):
         return given
+    if isinstance(given, Mapping) and given and "columns" not in given:
+        given = {"columns": given}
     known = {"unit", "columns", "zeros"}
     if not isinstance(given, Mapping) or not {"columns"} <= set(given) <= known:
         raise InvalidInput(
-            f"{name} is {quoted(given)}; it must be a bdp.Schema, or a mapping of columns, zeros "
-            "and unit"
+            f"{name} is {quoted(given)}; it must be a bdp.Schema, a mapping of its columns, or one "
+            "of columns, zeros and unit"
         )
     columns, zeros = given["columns"], given.get("zeros", ())
     if isinstance(columns, Mapping):

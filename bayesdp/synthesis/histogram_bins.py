@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.checks import is_number
+from bayesdp.checks import check_even, is_number
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.headers import shown_names
 from bayesdp.mechanisms.counts.cells import Axis, check_axes, check_edges
@@ -127,6 +127,9 @@ def columns_of(data: Any, name: str, bounds: Any, categories: Mapping[str, Any])
     InvalidInput
         If the data have other columns.
     """
+    check_even(data)
+    if isinstance(data, Mapping):
+        raise InvalidInput("data is a mapping; give the DataFrame, as pd.DataFrame(data)")
     table, pairs = check_bounds(bounds)
     categorical, named = list(categories), isinstance(bounds, Mapping)
     if hasattr(data, "columns"):
@@ -168,8 +171,11 @@ def _bins_of_columns(bins: Any, bounds: Any, columns: int, n: int) -> list[Any]:
         return [bins[name] for name in bounds]
     if not table:
         return [bins]
-    if isinstance(bins, Sequence) and not isinstance(bins, str) and len(bins) == columns:
-        return list(bins)
+    if isinstance(bins, Sequence) and not isinstance(bins, str):
+        if len(bins) == columns:
+            return list(bins)
+        if columns == 1:
+            return [bins]
     raise InvalidInput(
         f"bins is {quoted(bins)}; {_ALLOWED}, or a number or edges for each of the {columns} "
         "columns with bounds"

@@ -58,7 +58,8 @@ class TableSynthesizer(RecordSynthesizer):
     Parameters
     ----------
     schema : `bayesdp.Schema`, mapping, or path
-        Declaration of the columns, from the codebook alone, or its TOML file. Its unit is what the
+        Declaration of the columns, from the codebook alone, or its TOML file. A mapping is one of
+        the columns, as `Schema` takes it, or of columns, zeros and unit. Its unit is what the
         promise protects: a record, or a person, whose first records are used. Columns that it calls
         public are protected as the others are, and its structural zeros get noise as other counts.
     epsilon : float
@@ -489,7 +490,10 @@ class TableSynthesizer(RecordSynthesizer):
         """Count all records, those of a person up to the limit."""
         scanned = isinstance(data, Scan)
         if scanned:
-            data = data.typed(dict.fromkeys(self.written, "string") | self._schema.types)
+            types = dict.fromkeys(self.written, "string") | self._schema.types
+            data = data.typed(
+                types, {n: c.way_out_of_file for n, c in self._schema.columns.items()}
+            )
         if self.written:  # in order, as of each person the first records count
             self.check_by(data, by)
             data = self._schema.limited(iter(data) if scanned else data)

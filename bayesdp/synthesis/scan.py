@@ -7,7 +7,7 @@ import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,6 +26,8 @@ T = TypeVar("T")
 _TOGETHER = 16  # partial sums that one task of Dask adds up
 _COLUMN = re.compile(r"In CSV column #(\d+)")
 _UNEVEN = re.compile(r"Expected \d+ columns, got \d+")
+READ_AS = {"double": "a number", "bool": "true or false (or 1 or 0)", "string": "a text in UTF-8"}
+"""Values that a CSV file's column is read as, by its type."""
 _PANDAS_MISSING = ("None", "<NA>")  # beside what Arrow takes for missing in a text
 
 
@@ -100,6 +102,7 @@ class Scan:
     rows: int
     types: Mapping[str, str] | None
     progress: bool
+    advice: Mapping[str, str] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
         """Yield the records, `rows` at a time."""
@@ -114,7 +117,7 @@ class Scan:
         """Count the records; a Parquet file says their number without being read."""
         if self._on_dask:
             return int(self.source.shape[0].compute())
-        return int(_read(self._dataset.count_rows, self.source))
+        return int(_read(self._dataset.count_rows, self))
 
     def added(self, sums: Callable[[pd.DataFrame], T], add: Callable[[T, T], T]) -> T | None:
         """Add up sums over all batches; None where there is no batch."""
@@ -154,17 +157,21 @@ class Scan:
             raise InvalidInput(f"by is {by}, but this synthesizer has no groups; leave it out")
         return self
 
-    def typed(self, types: Mapping[str, str | None]) -> Scan:
+    def typed(
+        self, types: Mapping[str, str | None], advice: Mapping[str, str] | None = None
+    ) -> Scan:
         """Return the scan with types for a CSV file's columns, where known and not given.
 
         The types are public: an inferred one is a function of all records, and so is whether it
-        fits.
+        fits. `advice` says of a column what to do where it doesn't.
         """
         ready = self._on_dask or not isinstance(self.source, str | Path | Sequence)
         if ready or _files(self.source)[0] != "csv":
             return self
         known = {name: kind for name, kind in types.items() if kind and name in self._names}
-        return dataclasses.replace(self, types=known | dict(self.types or {}))
+        return dataclasses.replace(
+            self, types=known | dict(self.types or {}), advice=advice or self.advice
+        )
 
     def column(self) -> str:
         """Name of the only column, or InvalidInput if there are several."""
@@ -190,7 +197,7 @@ class Scan:
         check_columns(there, self._names, "the source")
         for file in [] if self._on_dask else self._dataset.get_fragments():
             # Arrow takes what a file lacks of the data set's columns for missing.
-            schema = _read(functools.partial(getattr, file, "physical_schema"), self.source)
+            schema = _read(functools.partial(getattr, file, "physical_schema"), self)
             name = quoted(Path(file.path)) if hasattr(file, "path") else "a part of the source"
             check_columns([*schema.names, *(_partition(file) - {*schema.names})], self._names, name)
         return self
@@ -211,10 +218,10 @@ class Scan:
             options["fragment_scan_options"] = scanning
         batches = _read(
             lambda: self._dataset.to_batches(columns=names, batch_size=self.rows, **options),
-            self.source,
+            self,
         )
         while True:
-            batch = _read(lambda: next(batches, None), self.source)
+            batch = _read(lambda: next(batches, None), self)
             if batch is None:
                 return
             if batch.num_rows:
@@ -243,7 +250,7 @@ class Scan:
             form = pyarrow.dataset.CsvFileFormat(parsing, convert_options=options)
         elif self.types:
             raise InvalidInput("types is given, but a Parquet file has its own; leave it out")
-        return _read(lambda: pyarrow.dataset.dataset(files, format=form), self.source)
+        return _read(lambda: pyarrow.dataset.dataset(files, format=form), self)
 
     def _shown(self) -> Any:
         """Open a context whose value is called with the number of records read."""
@@ -305,7 +312,7 @@ def _partition(file: Any) -> set[str]:
     return set(pyarrow.dataset.get_partition_keys(file.partition_expression))
 
 
-def _read(step: Callable[[], Any], source: Any) -> Any:
+def _read(step: Callable[[], Any], scan: Scan) -> Any:
     """Run a step of Arrow; its errors show values, so they are replaced."""
     import pyarrow as pa
 
@@ -313,21 +320,26 @@ def _read(step: Callable[[], Any], source: Any) -> Any:
         return step()
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         uneven = _UNEVEN.search(str(error)) is not None
-        raise _unread(source, _COLUMN.search(str(error)), uneven) from None
+        raise _unread(scan, _COLUMN.search(str(error)), uneven) from None
 
 
-def _unread(source: Any, column: re.Match[str] | None, uneven: bool) -> InvalidInput:
+def _unread(scan: Scan, column: re.Match[str] | None, uneven: bool) -> InvalidInput:
     """Say that a source can't be read, and which column of a single file of text, if one."""
+    source = scan.source
     if not isinstance(source, str | Path):
         name = "the source"
     else:
         name = quoted(Path(source))
         if column is not None and Path(source).is_file():
-            read = quoted(names_in(source)[int(column[1])])
+            read = names_in(source)[int(column[1])]
+            kind = (scan.types or {}).get(read)
+            said = "of another type than it is read as"
+            if kind is not None:
+                said = f"that aren't {READ_AS.get(kind, f'of type {kind}')}"
+            otherwise = "correct them by a public rule, or give types, as {'postcode': 'string'}"
             return InvalidInput(
-                f"{name} can't be read as a table: column {read} has values of another type than "
-                "it is read as; correct them by a public rule, or give types, as "
-                "{'postcode': 'string'}"
+                f"{name} can't be read as a table: column {quoted(read)} has values {said}; "
+                + scan.advice.get(read, otherwise)
             )
     if uneven:
         return InvalidInput(

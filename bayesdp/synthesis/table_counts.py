@@ -139,7 +139,8 @@ def _flat(counts: Any, axes: tuple[Axis, ...] | None) -> NDArray[np.int64]:
             "whole numbers, none below 0"
         )
     if given.shape not in (shape, (math.prod(shape),)):
-        raise InvalidInput(f"counts has shape {given.shape}, but the cells make {shape}")
+        named = "" if axes is None else f", for {' and '.join(axis.name for axis in axes)}"
+        raise InvalidInput(f"counts has shape {given.shape}, but the cells make {shape}{named}")
     check_order("counts", counts, axes)
     return given.astype(np.int64).ravel()
 

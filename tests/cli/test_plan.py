@@ -66,6 +66,8 @@ def test_a_category_and_one_true_proportion(bayesdp):
     ("line", "message"),
     [
         ("plan --n 10 --width 0.0001", "records would do without privacy"),
+        ("plan --n 10 --width 0.0001", "error: width is 0.0001, but no design meets it"),
+        ("plan --n 10 --width 0", "error: width is 0.0; it must be a positive number"),
         ("plan --n ten --width 0.1", "n is 'ten'"),
         ("plan --n 10 --width 0.1 --epsilon-range 1", "epsilon_range is '1'"),
         ("plan --n 10 --width 0.1 --prior 1", "prior is 1.0; it must be two positive"),

@@ -502,6 +502,7 @@ def test_it_says_how_it_was_made(case, fitted):
     assert attrs["guarantee"] == str(release.guarantee)
     assert json.loads(attrs["prior"]) == json.loads(json.dumps(case.model.prior))
     assert json.loads(attrs["engine_versions"])
+    assert ("n" in attrs) == (getattr(case.model, "n", None) is not None)
     assert "naive" in fitted(case, "fit_naive").attrs["engine_reason"]
 
 

@@ -3,6 +3,7 @@
 They are in `own.py`, which is all that was written for them, and known by entry points alone.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import arviz as az
@@ -186,6 +187,25 @@ def test_fitted_and_reported_from_the_command_line(installed, grouped, tmp_path,
     status, _, _ = run_cli(f"report {out} {folder} --out {tmp_path / 'report'}")
     assert status == 0
     assert "own_noisy_count" in (tmp_path / "report" / "index.html").read_text()
+
+
+def test_what_a_mechanism_has_left_out_is_named():
+    """The first promise raised AttributeError, and an audit NotImplementedError without a word."""
+
+    @dataclass(frozen=True, slots=True)
+    class Unsigned(bdp.extending.Mechanism):
+        n: int
+        name, source = "unsigned", "none"
+
+    @dataclass(frozen=True, slots=True)
+    class Bare(Unsigned):
+        neighbours = bdp.Neighbours.REPLACE_ONE
+
+    with pytest.raises(TypeError, match=r"Unsigned has no neighbours, .* a bdp\.Neighbours"):
+        Unsigned(3)
+    for call in (lambda m: m.guarantee(), lambda m: m.pairs(), lambda m: m.release(1)):
+        with pytest.raises(NotImplementedError, match=r"Bare has no method (pure_eps|pairs|check)"):
+            call(Bare(3))
 
 
 def test_what_an_option_of_its_own_is_called():

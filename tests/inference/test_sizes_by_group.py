@@ -1,5 +1,7 @@
 """Numbers of records that the model says, of all groups or of each by its label."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -93,6 +95,8 @@ def test_each_group_has_its_own_posterior(family):
     made, mechanism, values = MODELS[family]
     release = released(mechanism, values)
     idata, log_evidence = made(SIZES).fit(release, draws=1000, seed=1), 0.0
+    told = json.loads(idata.attrs["n"])
+    assert (told["a"], told["b"]) == (60, {"least": 20, "most": 40, "mean": 30.0})
     for group, n in SIZES.items():
         drawn = idata.posterior[made(SIZES).variables[0]].sel(group=group).to_numpy()
         alone = made(n).posterior(release[group])

@@ -1,5 +1,6 @@
 """A number of records that the analyst doesn't know: priors of n, summed out by few numbers."""
 
+import json
 import math
 from dataclasses import replace
 
@@ -252,3 +253,23 @@ def test_what_needs_one_number_says_so():
     fit = model.fit(release, draws=20, chains=1, seed=1)
     with pytest.raises(bdp.errors.InvalidInput, match="unless the model knows n"):
         bdp.posterior_predictive(model, fit, release)
+
+
+@pytest.mark.parametrize(
+    ("n", "told"),
+    [
+        (100, 100),
+        (range(90, 111), {"least": 90, "most": 110, "mean": 100.0}),
+        ([0.0] * 50 + [0.5, 0.25, 0.25], {"least": 50, "most": 52, "mean": 50.75}),
+    ],
+)
+def test_a_fit_says_the_number_of_records_that_its_model_was_given(n, told):
+    noise = bdp.mechanisms.DiscreteLaplaceMechanism(scale=1.0, sensitivity=1)
+    fit = bdp.BinomialModel(n=n).fit(bdp.Release.of(noise, outputs=[38]), draws=20, seed=1)
+    assert json.loads(fit.attrs["n"]) == told
+    assert "n" not in bdp.BinomialModel().fit(KNOWN, draws=20, seed=1).attrs
+
+
+KNOWN = bdp.Release.of(
+    bdp.mechanisms.BetaBinomialMechanism.calibrate(n=9, size=9, epsilon=1.0), [4]
+)

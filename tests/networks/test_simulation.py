@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from scipy import stats
 
 import bayesdp as bdp
@@ -208,6 +209,24 @@ def test_labelled_coefficients_are_read_by_name():
     np.testing.assert_array_equal(fit(frame.iloc[:, ::-1]), fit(frame.to_numpy()))
     with pytest.raises(bdp.errors.InvalidInput, match="other labels than the statistics' names"):
         goodness_of_fit(karate(), formula, frame.rename(columns={"edges": "mutual"}))
+
+
+def test_a_posterior_s_draws_are_read_by_name():
+    """They were refused as a fit has them, and in another order of terms read by position."""
+    formula, values = "edges + gwesp(0.5)", np.array([[[-3.0, 0.7], [-2.0, 0.1]]])
+    coords = {"term": ["edges", "gwesp.0.5"]}
+    theta = xr.DataArray(values, coords, ("chain", "draw", "term"))
+
+    def fit(theta):
+        found = goodness_of_fit(karate(), formula, theta, draws=2, burn_in=500, seed=7)
+        return found.distributions["degree"].simulated
+
+    other = theta.sel(term=coords["term"][::-1])
+    for given in (theta, other, theta.transpose("term", ...), values, theta.drop_vars("term")):
+        np.testing.assert_array_equal(fit(given), fit(values[0]))
+    np.testing.assert_array_equal(fit(other[0, 0]), fit(values[0, 0]))
+    with pytest.raises(bdp.errors.InvalidInput, match="other labels than the statistics' names"):
+        goodness_of_fit(karate(), formula, theta.assign_coords(term=["edges", "mutual"]))
 
 
 def test_a_hundred_thousand_nodes_are_sampled():

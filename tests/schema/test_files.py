@@ -141,7 +141,7 @@ def test_the_command_shows_a_schema(folder, run_cli):
         ("college", "doctor", ["column 'education' has values outside its labels"]),
         ("f,1", ",1", ["column 'sex' has missing values; declare missing = true"]),
         ("9e9", "lots", ["column 'income' has values that aren't a number"]),
-        ("false", "no", ["column 'smokes' has values that aren't a boolean; give what"]),
+        ("false", "no", ["column 'smokes' has values that aren't true or false (or 1 or 0); give"]),
         ("2020-03-04", "04/03/20", ["column 'visit' has texts that aren't dates"]),
         ("20,", "Quetzalcoatl,", ["column 'age' has values that aren't a number"]),
         ("age,", "years,", ["column 'age' isn't there; column 'years' isn't in the schema"]),
@@ -158,7 +158,7 @@ def test_the_command_says_whether_records_fit(folder, run_cli, kind, old, new, s
     (folder / "survey.csv").write_text(rows)
     if kind == "parquet":
         pd.read_csv("survey.csv").to_parquet("survey.parquet")
-        if said and "that aren't a" in said[0]:
+        if said and "values that aren't" in said[0]:
             said = [said[0].split(" has ")[0] + " holds texts, but its type is"]
     status, out, error = run_cli(f"schema check survey.toml survey.{kind}")
     if said is None:
@@ -172,6 +172,17 @@ def test_the_command_says_whether_records_fit(folder, run_cli, kind, old, new, s
     assert all(each in error for each in said), error
     for trace in ("Quetz", "99", "20.5", "doctor", "lots", "04/03", "nil"):
         assert trace not in error.replace("2024", "")
+
+
+def test_a_release_says_what_booleans_are_and_how_others_are_declared(folder, run_cli):
+    """It asked for types, which the schema already gives."""
+    (folder / "survey.csv").write_text(ROWS.replace("false", "no", 1))
+    line = "synthesize survey.csv --schema survey.toml --epsilon 1 --out release"
+    said = "column 'smokes' has values that aren't true or false (or 1 or 0); give what stands for"
+    status, _, error = run_cli(line)
+    assert status == 2
+    assert said in error
+    assert "labels = ['no', 'yes']" in error
 
 
 def test_columns_that_a_release_leaves_out_are_named(folder, run_cli):

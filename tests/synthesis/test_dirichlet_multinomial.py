@@ -1,6 +1,7 @@
 """The Dirichlet-multinomial synthesizer: records or counts in, tables out, nothing on error."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -284,6 +285,29 @@ def test_counts_with_the_cells_labels_or_none_are_read(counts):
     assert table.counts.tolist() == [2, 0, 1, 2]
 
 
+def test_counts_by_pandas_intervals_are_read_where_they_are_the_cells():
+    """They were refused in any order; a cell holds its lower edge."""
+    cut = pd.cut(pd.Series([1, 2, 3, 7, 9]), [0, 3, 6, 10], right=False)
+    counts = cut.value_counts(sort=False)
+    made = Synthesizer(2.0, bounds=(0, 10), bins=[0, 3, 6, 10])
+    texts = Synthesizer(2.0, categories={"x": ["[0, 3)", "[3, 6)", "[6, 10)"]})
+    for each in (made, texts):
+        (table,) = each.tables(None, counts, None, "value").values()
+        assert table.counts.tolist() == [2, 1, 2]
+        with pytest.raises(bdp.errors.InvalidInput, match="other labels in its index"):
+            each.release(counts=counts.iloc[::-1])
+    upper = pd.cut(pd.Series([1, 2, 3]), [0, 3, 6, 10]).value_counts(sort=False)
+    with pytest.raises(bdp.errors.InvalidInput, match=r"holds its lower edge, as by pd\.cut\(righ"):
+        made.release(counts=upper)
+    both = Synthesizer(2.0, bounds={"x": (0, 10)}, bins=[0, 3, 6, 10], categories={"a": ["n", "y"]})
+    by = pd.crosstab(cut, pd.Series(list("nynny"), name="a"))
+    for given in (by, by.stack(future_stack=True)):
+        (table,) = both.tables(None, given, None, "value").values()
+        assert table.counts.tolist() == by.to_numpy().ravel().tolist()
+    with pytest.raises(bdp.errors.InvalidInput, match=r"make \(3, 2\), for x and a"):
+        both.release(counts=by.T)
+
+
 def test_masked_counts_are_refused():
     with pytest.raises(bdp.errors.InvalidInput, match="counts has masked cells"):
         Synthesizer(2.0, categories=SEX_AND_ANSWER).release(
@@ -316,3 +340,14 @@ def test_a_tables_numbers_by_label_are_in_the_cells_order_wherever_they_are_give
 
 SIZES = {"size": ["S", "M", "L"]}
 SEEN = [2, 9, 5]
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_path_is_no_table(kind):
+    """It was said to have no names of columns, or no dimensions."""
+    marginals = bdp.synthesizers.LogLinearSynthesizer(1.0, [("size",)], SIZES)
+    for made in (Synthesizer(2.0, categories=SIZES), marginals):
+        with pytest.raises(bdp.errors.InvalidInput, match=r"no records; .* bdp\.scan\(file, colum"):
+            made.release(kind("sizes.csv"))
+        with pytest.raises(bdp.errors.InvalidInput, match=r"data is a mapping; .* DataFrame"):
+            made.release({"size": ["S"]})

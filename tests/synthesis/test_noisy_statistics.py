@@ -60,6 +60,17 @@ def test_numbers_are_near_the_truth_with_little_noise():
     assert release.guarantee.epsilon == np.inf
 
 
+def test_an_extreme_epsilon_has_the_narrowest_noise_or_is_named():
+    """Errors were about a scale and a granularity that nobody gave."""
+    for options in ({}, {"noise": "gaussian", "delta": 1e-6}):
+        huge = declared(formula="edges + triangle", epsilon=1e13, **options)
+        made = huge.mechanism_like(florentine())
+        assert max(made.scales) < 1e-5
+        assert made.guarantee(delta=huge.delta).epsilon <= 1e13
+    with pytest.raises(bdp.errors.InvalidInput, match=r"epsilon is 1e-16, .* a larger epsilon"):
+        declared(epsilon=1e-16).mechanism_like(florentine())
+
+
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("full", [False, True])
 def test_empty_and_complete_graphs_are_allowed(directed, full):

@@ -51,6 +51,12 @@ def test_all_pairs_are_counted_without_noise_to_speak_of():
     assert beyond.parts[0].outputs == release.parts[0].outputs
 
 
+def test_a_mapping_of_columns_is_a_schema():
+    """It is what `bdp.Schema` takes first, and was refused."""
+    for given in (COLUMNS, {"columns": COLUMNS}, SCHEMA):
+        assert bdp.TableSynthesizer(given)._schema == SCHEMA
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_a_file_in_batches_is_counted_as_the_records_in_memory(tmp_path, suffix):
     frame, made = people(), bdp.TableSynthesizer(SCHEMA, epsilon=1.0, delta=1e-6)

@@ -294,7 +294,7 @@ def _unreachable(
         f"shortest interval, {nearest:.4g} {criterion}, is that of {name} with copies = {copies}. "
     )
     if bare is None:
-        return InvalidInput(said + "Allow a larger epsilon or target, or more records")
+        return InvalidInput(said + "Allow a larger epsilon, a longer interval, or more records")
     length = criterion_of(bare, assurance)
     said += f"Without privacy it is {length:.4g}"
     said += "" if question.n is None else f" at n = {question.n}"

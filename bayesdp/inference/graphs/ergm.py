@@ -38,8 +38,9 @@ from bayesdp.networks.edge_probabilities import edge_probabilities
 from bayesdp.networks.evidence import Constraint, Evidence, check_constraint
 from bayesdp.networks.formula import bind, parse
 from bayesdp.networks.network import Network
-from bayesdp.networks.network_checks import named_items
+from bayesdp.networks.network_checks import check_agreeing, checked_attributes, named_items
 from bayesdp.networks.prior import NormalPrior
+from bayesdp.networks.simulation import several_coefficients
 from bayesdp.release import Release
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ class ERGMModel(Model):
         Prior of the coefficients.
     attributes : mapping of str to array_like, shape (n,), or to mappings
         Node attributes that the analyst knows besides those in the release: in the release's order
-        of nodes, or by each node's label.
+        of nodes, or by each node's label. One that is in the release too must agree with it, and
+        fills in what is missing there.
     dyad_attributes : mapping of str to array_like, shape (n, n)
         Dyad attributes, for edgecov.
     constraint : {"max_degree", "none"}
@@ -294,13 +296,15 @@ class ERGMModel(Model):
         ----------
         release : Release
         theta : array_like, shape (..., terms)
+            What pandas, or xarray along "term", labels with the statistics' names is read by name.
 
         Raises
         ------
         InvalidInput
-            If the hidden graph doesn't sum out.
+            If the hidden graph doesn't sum out, or theta hasn't a number for each statistic.
         """
-        return self._table(release).log_likelihood(theta)
+        table = self._table(release)
+        return table.log_likelihood(several_coefficients(theta, table.names, "theta"))
 
     def pymc_model(self, release: Releases) -> pm.Model:
         """Build the model as a pm.Model, where the hidden graph sums out."""
@@ -320,11 +324,14 @@ class ERGMModel(Model):
         return self._with_covariates(evidence.nodes), evidence
 
     def _with_covariates(self, nodes: Network) -> Network:
+        """Add what the analyst knows, or raise InvalidInput where the release says otherwise."""
+        known = checked_attributes(self.attributes, nodes.nodes)
+        check_agreeing(known, nodes.attributes)
         return Network(
             nodes.nodes,
             nodes.edges,
             nodes.directed,
-            {**nodes.attributes, **self.attributes},
+            {**nodes.attributes, **known},
             {**nodes.dyad_attributes, **self.dyad_attributes},
         )
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from bayesdp.core.views import Measured, MeasuredTableView, view_of
+from bayesdp.core.views import MarginalsView, Measured, MeasuredTableView, view_of
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.readers import instead
 from bayesdp.release import Part, Release
 
 
@@ -44,7 +46,8 @@ def marginal_parts(release: Release, columns: Sequence[str]) -> list[tuple[Part,
     Raises
     ------
     InvalidInput
-        If it isn't a release of a whole table, or has no marginal of exactly these columns.
+        If it isn't a release of a table's marginals, or has none of exactly these columns, or has
+        structural zeros.
     """
     found = [_measured(part, columns) for part in release.parts]
     return [
@@ -55,19 +58,13 @@ def marginal_parts(release: Release, columns: Sequence[str]) -> list[tuple[Part,
     ]
 
 
-def _measured(part: Part, columns: Sequence[str]) -> list[Measured]:
-    """The marginals of these columns, or InvalidInput."""
-    view = view_of(part.mechanism, MeasuredTableView)
-    if view is None:
-        raise InvalidInput(
-            f"columns is {quoted(columns)}, but the release is of {quoted(part.mechanism.name)}, "
-            "not of a whole table, as by bdp.TableSynthesizer; leave columns out"
-        )
-    names = list(view.axes)
+def _measured(part: Part, columns: Sequence[str]) -> list[tuple[list[str], Measured]]:
+    """The marginals of these columns, and all columns' names, or InvalidInput."""
+    names, measured, chosen = _measured_in(part, columns)
     wanted = isinstance(columns, list | tuple) and sorted(map(str, columns))
-    each = [sorted(names[k] for k in one.columns) for one in view.measured]
-    found = [one for one, there in zip(view.measured, each, strict=True) if there == wanted]
-    if found and view.choice is not None and len(columns) > 1:
+    each = [sorted(names[k] for k in one.columns) for one in measured]
+    found = [one for one, there in zip(measured, each, strict=True) if there == wanted]
+    if found and chosen and len(columns) > 1:
         raise InvalidInput(
             f"columns is {quoted(columns)}, a marginal that was chosen on confidential counts: "
             "that it was says something of them, which its noise alone leaves out. It is for "
@@ -77,17 +74,46 @@ def _measured(part: Part, columns: Sequence[str]) -> list[Measured]:
         known = ", ".join(f"({', '.join(there)})" for there in each[:20])
         raise InvalidInput(
             f"columns is {quoted(columns)}; it must be a list of the columns of a marginal that "
-            f"was released: {known}{' and others' if len(each) > 20 else ''}. What wasn't is for "
-            "bdp.TableModel"
+            f"was released: {known}{' and others' if len(each) > 20 else ''}. For what wasn't, "
+            f"{instead(part.mechanism)}"
         )
-    return found
+    return [(names, one) for one in found]
 
 
-def _part(part: Part, one: Measured, columns: Sequence[str]) -> Part:
-    view: Any = view_of(part.mechanism, MeasuredTableView)
-    names = [list(view.axes)[k] for k in one.columns]
+def _measured_in(part: Part, columns: Sequence[str]) -> tuple[list[str], Sequence[Measured], bool]:
+    """The columns' names, the marginals, and whether some were chosen on confidential counts."""
+    view = view_of(part.mechanism, MeasuredTableView)
+    if view is not None:
+        return list(view.axes), view.measured, view.choice is not None
+    table = view_of(part.mechanism, MarginalsView)
+    if table is None:
+        raise InvalidInput(
+            f"columns is {quoted(columns)}, but the release is of {quoted(part.mechanism.name)}, "
+            "not of a whole table, as by bdp.TableSynthesizer; leave columns out"
+        )
+    if not table.possible.all():
+        raise InvalidInput(
+            f"columns is {quoted(columns)}, but the release has structural zeros, which have no "
+            f"noise; {instead(part.mechanism)}"
+        )
+    shapes = [tuple(table.axes[k].size for k in place) for place in table.places]
+    ends = np.cumsum([0, *map(math.prod, shapes)]).tolist()
+    return (
+        [axis.name for axis in table.axes],
+        [
+            Measured(place, shape, table.count, slice(first, last))
+            for place, shape, first, last in zip(
+                table.places, shapes, ends[:-1], ends[1:], strict=True
+            )
+        ],
+        False,
+    )
+
+
+def _part(part: Part, found: tuple[list[str], Measured], columns: Sequence[str]) -> Part:
+    (known, one), cell = found, found[1].cell
+    names = [known[k] for k in one.columns]
     order = [names.index(name) for name in columns]
     counts = [np.asarray(z)[one.slice].reshape(one.shape).transpose(order) for z in part.outputs]
-    cell: Any = one.cell
-    noise = dataclasses.replace(cell, dimension=counts[0].size)
+    noise = dataclasses.replace(cast(Any, cell), dimension=counts[0].size)
     return Part(part.group, noise, tuple(tuple(each.ravel().tolist()) for each in counts))

@@ -256,7 +256,6 @@ class TableModel(Model):
             "schema": text_of(schema.unit, schema.columns, schema.zeros),
             "measured": json.dumps(list(measured)),
             "pools": json.dumps(pool),
-            **({} if self.n is None else {"n": json.dumps(self.n)}),
             **({LEFT_OUT: ", ".join(left)} if (left := left_out(run.release)) else {}),
         }
 

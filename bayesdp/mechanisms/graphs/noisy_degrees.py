@@ -38,12 +38,13 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_flag
 from bayesdp.core.outputs import structured
 from bayesdp.core.outputs.numbers import Numbers
-from bayesdp.core.views import GraphView
+from bayesdp.core.views import GraphView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.noise.additive import AdditiveNoise, noise_space
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism
 from bayesdp.mechanisms.noise.laws import LaplaceNoise
 from bayesdp.mechanisms.noise.pure import up
+from bayesdp.mechanisms.noise.reach import separate
 from bayesdp.networks.degree_sequences import degrees
 from bayesdp.networks.evidence import Evidence, SeenDegrees
 from bayesdp.networks.network import Network, as_network
@@ -198,9 +199,10 @@ class NoisyDegreesMechanism(AdditiveNoise):
         return structured([("node", np.asarray(self.labels)), *zip(names, degrees, strict=True)])
 
     @property
-    def views(self) -> tuple[GraphView, ...]:
-        """View of the law given the hidden graph."""
-        return (GraphView(self.evidence),)
+    def views(self) -> tuple[View, ...]:
+        """Views of the law given the hidden graph, or given its degrees."""
+        noise = DiscreteLaplaceMechanism(self.scale, 2.0, Neighbours.EDGE)
+        return GraphView(self.evidence), separate([noise] * self.dimension)
 
     def evidence(self, output: Any) -> Evidence:
         """Evidence of an output about the network, for a sampler: degrees observed with noise."""

@@ -16,7 +16,7 @@ from bayesdp.privacy.profile import gaussian_divergence, smallest_satisfying
 
 M = TypeVar("M", bound=Noisy)
 FURTHEST = 2.0**24
-"""How many times the first guess the scales are looked for."""
+"""How many times the first guess the scales of Gaussian noise are looked for."""
 
 
 def calibrated(
@@ -60,16 +60,19 @@ def calibrated(
     if joint is not None:
         costs = [min(math.fsum(costs[:moving]), float(joint))]
     guess = _guess(costs[:moving], epsilon, delta, copies, gaussian)
-    largest = guess * FURTHEST
+    # Laplace noise of twice the pure scale keeps it even if truncated, and far wider noise would be
+    # on a lattice that is coarser than the statistic's bounds.
+    largest = guess * FURTHEST if gaussian else 4 * math.fsum(costs[:moving]) * copies / epsilon
     for number, ratio in zip(numbers, ratios, strict=True):
         if number.whole:
             least, most = scale_range(1.0)
-            guess, largest = max(guess, least / ratio), min(largest, most / ratio)
+            guess = max(guess, least / ratio)
+            largest = min(max(largest, guess), most / ratio)
     if not cost(largest) <= (delta or epsilon):
         raise InvalidInput(
             f"no scale keeps epsilon = {quoted(epsilon)} with delta = {quoted(delta)}: ask for a "
-            "positive delta, such as 1e-6, or for a larger epsilon or delta, or take "
-            "noise='laplace'"
+            "positive delta, such as 1e-6, or for a larger epsilon or delta"
+            + (", or take noise='laplace'" if gaussian else "")
         )
     factor = guess
     if not (delta == 0 and parameters.get("bounding", "inflated") != "truncated"):

@@ -60,7 +60,7 @@ def check_scale_in_steps(scale: float, step: float) -> None:
     if not least <= scale <= largest:
         raise InvalidInput(
             f"scale is {quoted(scale)}; on a lattice with granularity {quoted(step)} it must be "
-            f"from {least:.3g} to {largest:.3g}"
+            f"from {least:.3g} to {largest:.3g} (it is proportional to 1 / epsilon)"
         )
 
 

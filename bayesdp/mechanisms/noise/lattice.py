@@ -48,12 +48,14 @@ def lattice_ends(bounds: tuple[Any, Any] | None, step: float) -> tuple[int | Non
     if first is not None and last is not None and first >= last:
         raise InvalidInput(
             f"bounds is {quoted(bounds)}, with fewer than two points of the lattice between them; "
-            f"take wider bounds or a finer granularity than {quoted(step)}"
+            f"take wider bounds, a finer granularity than {quoted(step)} or, where that follows "
+            "from the noise, a larger epsilon"
         )
     if any(end is not None and abs(end) > FURTHEST for end in (first, last)):
         raise InvalidInput(
             f"bounds is {quoted(bounds)}, more than 2**52 steps of the lattice from 0; take a "
-            f"coarser granularity than {quoted(step)}"
+            f"coarser granularity than {quoted(step)} or, where that follows from the noise, a "
+            "smaller epsilon"
         )
     return first, last
 

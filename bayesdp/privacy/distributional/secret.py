@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bayesdp.checks import check_at_least, check_at_least_one
-from bayesdp.errors import InvalidInput, kind_of
+from bayesdp.errors import InvalidInput, kind_of, quoted
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ def records(n: int) -> list[Secret]:
     Parameters
     ----------
     n : int
-        Number of records.
+        Number of records; other data are refused, as some would go unprotected.
     """
     n = check_at_least_one("n", n)
-    return [Secret(_without([i]), _value_at(i)) for i in range(n)]
+    return [_of(n, _without([i]), _value_at(i)) for i in range(n)]
 
 
 def attributes(n: int, private: Sequence[int]) -> list[Secret]:
@@ -43,12 +43,14 @@ def attributes(n: int, private: Sequence[int]) -> list[Secret]:
     Parameters
     ----------
     n : int
-        Number of records.
+        Number of records; other data are refused, as some would go unprotected.
     private : sequence of int
         Positions of the private attributes in a record.
     """
-    n, private = check_at_least_one("n", n), [_position("private", j) for j in private]
-    return [Secret(_masked(i, private), _attributes_of(i, private)) for i in range(n)]
+    n, private = check_at_least_one("n", n), _positions("private", private)
+    if not private:
+        raise InvalidInput("private is empty; give the position of at least one attribute")
+    return [_of(n, _masked(i, private), _attributes_of(i, private)) for i in range(n)]
 
 
 def groups(members: Sequence[Sequence[int]]) -> list[Secret]:
@@ -59,8 +61,13 @@ def groups(members: Sequence[Sequence[int]]) -> list[Secret]:
     members : sequence of sequences of int
         Positions of each group's records.
     """
-    members = [[_position("members", i) for i in group] for group in members]
-    return [Secret(_without(group), _value_at(i)) for group in members for i in group]
+    if not isinstance(members, Iterable):
+        raise InvalidInput(f"members is {quoted(members)}; it must be a list of groups")
+    members = [_positions("members", group) for group in members]
+    least = 1 + max((i for group in members for i in group), default=-1)
+    return [
+        _of(least, _without(group), _value_at(i), more=True) for group in members for i in group
+    ]
 
 
 def nodes(n: int) -> list[Secret]:
@@ -77,7 +84,29 @@ def nodes(n: int) -> list[Secret]:
         return lambda g: (i, *(tuple(x for k, x in enumerate(row) if k != i)
                                for j, row in enumerate(g) if j != i))  # fmt: skip
 
-    return [Secret(without(i), _value_at(i)) for i in range(n)]
+    return [_of(n, without(i), _value_at(i)) for i in range(n)]
+
+
+def _of(
+    n: int, alt: Callable[[Any], Hashable], priv: Callable[[Any], Hashable], *, more: bool = False
+) -> Secret:
+    """Make the secret of data of n records, or of at least n where `more`, and of no others."""
+
+    def checked(of: Callable[[Any], Hashable]) -> Callable[[Any], Hashable]:
+        def value(x: Any) -> Hashable:
+            size = len(x) if hasattr(x, "__len__") else None
+            if size is None or size < n or (size > n and not more):
+                given = "are no sequence of records" if size is None else f"have {size}"
+                raise InvalidInput(
+                    f"the secrets are of data of {n} records{' or more' if more else ''}, and a "
+                    f"law's data {given}; give the data's own number of records or nodes, or "
+                    "declare other secrets by Secret(alt, priv)"
+                )
+            return of(x)
+
+        return value
+
+    return Secret(checked(alt), checked(priv))
 
 
 def _without(removed: Sequence[int]) -> Callable[[Any], Hashable]:
@@ -97,7 +126,23 @@ def _masked(i: int, private: Sequence[int]) -> Callable[[Any], Hashable]:
 
 
 def _attributes_of(i: int, private: Sequence[int]) -> Callable[[Any], Hashable]:
-    return lambda x: tuple(x[i][j] for j in private)
+    def priv(x: Any) -> Hashable:
+        if len(x[i]) <= max(private):
+            raise InvalidInput(
+                f"private has the position {max(private)}, and a record has {len(x[i])} "
+                "attributes, numbered from 0"
+            )
+        return tuple(x[i][j] for j in private)
+
+    return priv
+
+
+def _positions(name: str, values: Any) -> list[int]:
+    if not isinstance(values, Iterable):
+        raise InvalidInput(
+            f"{name} has {kind_of(values)} in place of positions; give these in a list"
+        )
+    return [_position(name, value) for value in values]
 
 
 def _position(name: str, value: Any) -> int:

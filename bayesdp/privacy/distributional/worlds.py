@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_called
+from bayesdp.checks import as_float, check_called
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.secret import Secret
 
@@ -95,7 +95,16 @@ def law_of(mechanism: Mechanism, data: Any, name: str = "mechanism") -> Mapping[
             f"{name} returns {quoted(output)}, which can't be looked up; make it a number, a "
             "text or a tuple, or a mapping of outputs to probabilities"
         )
-    return output if isinstance(output, Mapping) else {output: 1.0}
+    if not isinstance(output, Mapping):
+        return {output: 1.0}
+    if not _is_law(output.values()):
+        raise InvalidInput(f"{name} returns probabilities below 0, or that don't sum to 1")
+    return output
+
+
+def _is_law(probabilities: Iterable[Any]) -> bool:
+    each = [as_float(p) for p in probabilities]
+    return all(p >= 0 for p in each) and math.isclose(math.fsum(each), 1, abs_tol=1e-9)
 
 
 def check_laws(laws: Iterable[FiniteLaw]) -> list[FiniteLaw]:
@@ -104,10 +113,11 @@ def check_laws(laws: Iterable[FiniteLaw]) -> list[FiniteLaw]:
     if not checked:
         raise InvalidInput("laws is empty; give at least one law of (data, knowledge)")
     for k, law in enumerate(checked):
-        if not isinstance(law, Mapping) or not all(isinstance(p, tuple) for p in law):
+        if not isinstance(law, Mapping) or not all(
+            isinstance(pair, tuple) and len(pair) == 2 for pair in law
+        ):
             raise InvalidInput(f"laws[{k}] must map pairs (data, knowledge) to probabilities")
-        each = list(law.values())
-        if any(not p >= 0 for p in each) or not math.isclose(math.fsum(each), 1, abs_tol=1e-9):
+        if not _is_law(law.values()):
             raise InvalidInput(f"laws[{k}] has probabilities below 0, or that don't sum to 1")
     return checked
 
@@ -116,6 +126,10 @@ def contexts(
     mechanism: Mechanism, laws: Iterable[FiniteLaw], secrets: Sequence[Secret]
 ) -> Contexts:
     """Every context of a class, and the laws of the output and of the scrubbed data in it."""
+    if not isinstance(secrets, Sequence) or not all(isinstance(s, Secret) for s in secrets):
+        raise InvalidInput(
+            f"secrets is {quoted(secrets)}; it must be a list of Secret, as those of records(n)"
+        )
     if not secrets:
         raise InvalidInput("secrets is empty; give at least one, as those of records(n)")
     outputs: dict[Output, int] = {}

@@ -192,7 +192,7 @@ def test_where_no_epsilon_is_enough_the_records_are_named():
         bdp.errors.InvalidInput, match=r"up to epsilon = 0\.2.*a larger epsilon.*may do"
     ):
         bdp.plan(MODEL, 150, target=0.2, mechanisms="beta_binomial", epsilon=(0.1, 0.2))
-    with pytest.raises(bdp.errors.InvalidInput, match="Allow a larger epsilon or target"):
+    with pytest.raises(bdp.errors.InvalidInput, match="Allow a larger epsilon, a longer"):
         bdp.plan(
             MODEL, range(90, 110), target=0.01, replicates=20, epsilon=(0.1, 1),
             mechanisms=[bdp.BetaBinomialSynthesizer(epsilon=1)],

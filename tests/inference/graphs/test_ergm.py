@@ -6,7 +6,9 @@ import warnings
 import arviz as az
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
+import xarray as xr
 from scipy import stats
 
 import bayesdp as bdp
@@ -220,6 +222,48 @@ class TestOtherReleases:
         near = {"near": np.abs(np.subtract.outer(np.arange(16), np.arange(16))) * 1.0}
         model = bdp.models.ERGMModel("edges + edgecov('near')", dyad_attributes=near)
         assert quickly(model, release).posterior.sizes["term"] == 2
+
+    def test_what_the_release_says_otherwise_is_refused(self):
+        """The model's own values replaced the release's in silence."""
+        network = Network(4, [[0, 1]], attributes={"x": [1.0, 2.0, 3.0, None]})
+        by = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=2.0, attributes=("x",))
+        release = bdp.Release.of(by, outputs=[network])
+
+        def fitted(*values):
+            model = bdp.models.ERGMModel("edges + nodecov('x')", attributes={"x": values})
+            return model.log_likelihood(release, [-1.0, 0.4])
+
+        for wrong, nodes in (((4, 3, 3, 1), 2), ((1, None, 3, 4), 1), ((1, "2", 3, 4), 1)):
+            message = f"'x' differs from the release's own of that name, at {nodes} of 4 nodes; lea"
+            with pytest.raises(bdp.errors.InvalidInput, match=message):
+                fitted(*wrong)
+        whole = bdp.Release.of(by, outputs=[Network(4, [[0, 1]], attributes={"x": [1, 2, 3, 4]})])
+        model = bdp.models.ERGMModel("edges + nodecov('x')")
+        assert fitted(1, 2, 3, 4) == model.log_likelihood(whole, [-1.0, 0.4])
+
+    def test_coefficients_with_labels_are_read_by_name(self):
+        """In another order they gave another point's likelihood in silence."""
+        network = Network(4, [[0, 1], [1, 2]], attributes={"x": [1, 2, 3, 4]})
+        by = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=2.0, attributes=("x",))
+        release = bdp.Release.of(by, outputs=[network])
+        model = bdp.models.ERGMModel("edges + nodecov('x')")
+        own = pd.Series({"edges": -1.0, "nodecov.x": 0.4})
+        expected = model.log_likelihood(release, [-1.0, 0.4])
+        table = xr.DataArray([own, own], {"term": [*own.index]}, ("draw", "term"))
+        for given in (own, own[::-1]):
+            assert model.log_likelihood(release, given) == expected
+        for given in (table, table[:, ::-1], table.T):
+            found = model.log_likelihood(release, given)
+            np.testing.assert_allclose(found, [expected] * 2, rtol=1e-12)
+        for wrong, said in (
+            ([1.0], r"theta has shape \(1,\); it must be \(\.\.\., 2\)"),
+            ("a", "theta is 'a'; it must be numbers"),
+            (own.rename({"edges": "mutual"}), "theta has other labels"),
+        ):
+            with pytest.raises(bdp.errors.InvalidInput, match=said):
+                model.log_likelihood(release, wrong)
+        with pytest.raises(bdp.errors.InvalidInput, match="mean has labels, which a prior"):
+            bdp.networks.NormalPrior(own)
 
     @pytest.mark.slow
     def test_an_empty_and_a_complete_graph_have_a_posterior(self):

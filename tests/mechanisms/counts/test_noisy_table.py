@@ -192,7 +192,8 @@ def test_a_manifest_is_of_plain_values_and_keeps_dates():
     ("wrong", "message"),
     [
         ({"schema": 3}, r"schema is 3; it must be a bdp\.Schema"),
-        ({"schema": {"column": {}}}, "schema is a dict"),
+        ({"schema": {"columns": {}, "zero": ()}}, "schema is a dict"),
+        ({"schema": {"column": {}}}, r"columns\.column\.type is missing"),
         ({"schema": {"columns": {}}}, "table of columns"),
         ({"schema": {"columns": {"d": {"type": "date", "bounds": ("x", "y")}}}}, "bounds"),
         ({"rounds": ()}, "rounds is"),

@@ -215,6 +215,20 @@ def test_allocations_are_lius():
     assert same.scales == pytest.approx(together.scales, rel=1e-5)
 
 
+@pytest.mark.parametrize("bounding", ["inflated", "truncated"])
+@pytest.mark.parametrize(
+    "family", [Bernoulli(), Categorical(3), Gaussian((0, 1)), Gaussian((0, 1), 1), Gamma((2, 5))]
+)
+def test_an_extreme_epsilon_has_its_noise(family, bounding):
+    """At 1e-4 a lattice for far wider noise than is needed was found too coarse for the bounds."""
+    known: dict[str, Any] = {"family": family, "size": 9, "n": 30, "bounding": bounding}
+    made = bdp.mechanisms.ModipsSBSMechanism.calibrate(**known, epsilon=1e-9, copies=3)
+    assert 0.5e-9 < made.guarantee(copies=3).epsilon <= 1e-9
+    if isinstance(family, Bernoulli):
+        narrowest = bdp.mechanisms.ModipsSBSMechanism.calibrate(**known, epsilon=1e300)
+        assert narrowest.scales == pytest.approx((2.0**-20,))
+
+
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize("bounding", ["inflated", "truncated"])
 @pytest.mark.parametrize("delta", [0.0, 1e-5])

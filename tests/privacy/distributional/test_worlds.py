@@ -96,6 +96,55 @@ def test_attributes_groups_and_nodes_scrub_what_they_say():
     assert middle.alt(graph) == (1, (0, 0), (0, 0))
 
 
+def test_secrets_of_other_data_are_refused():
+    """Too few of them left the other records out in silence, and too many raised IndexError."""
+    law = [independent(2, 0.5)]
+    other = "data of 3 records, and a law's data have 2"
+    for secrets, message in (
+        (D.records(3), other),
+        (D.records(1), "data of 1 records, and a law's data have 2"),
+        (D.attributes(3, [0]), other),
+        (D.nodes(3), other),
+        (D.groups([[0, 2]]), "data of 3 records or more, and a law's data have 2"),
+    ):
+        for of in (D.noiseless_epsilon, D.smallest_epsilon):
+            with pytest.raises(bdp.errors.InvalidInput, match=message):
+                of(sum, law, secrets)
+    with pytest.raises(bdp.errors.InvalidInput, match="are no sequence of records"):
+        D.noiseless_epsilon(abs, [{(5, ()): 1.0}], D.records(1))
+    with pytest.raises(bdp.errors.InvalidInput, match="position 2, and a record has 2 attributes"):
+        D.noiseless_epsilon(len, [{(((0, 1),), ()): 1.0}], D.attributes(1, [2]))
+    with pytest.raises(bdp.errors.InvalidInput, match="private is empty"):
+        D.attributes(1, [])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"mechanism": lambda x: {0: 0.5}}, "mechanism returns probabilities below 0, or that"),
+        ({"mechanism": lambda x: {0: 1.5, 1: -0.5}}, "mechanism returns probabilities below 0"),
+        ({"simulator": lambda alt: {0: 0.3}}, "simulator returns probabilities below 0, or that"),
+        ({"laws": [{(0, 1, 2): 1.0}]}, r"laws\[0\] must map pairs"),
+        ({"laws": [{((0,), ()): "a"}]}, r"laws\[0\] has probabilities below 0"),
+        ({"secrets": D.records(1)[0]}, "secrets is a Secret; it must be a list"),
+        ({"secrets": [1]}, "it must be a list of Secret"),
+    ],
+)
+def test_what_is_no_law_and_no_secret_is_refused(change, message):
+    """Probabilities that don't sum to one gave a delta in silence."""
+    good = {"mechanism": sum, "laws": [independent(1, 0.5)], "secrets": D.records(1)}
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        D.smallest_delta(**{**good, "epsilon": 0.5, **change})
+
+
+def test_positions_come_in_lists():
+    for make in (lambda: D.attributes(2, 1), lambda: D.groups([0, 1])):
+        with pytest.raises(bdp.errors.InvalidInput, match="in place of positions; give these in a"):
+            make()
+    with pytest.raises(bdp.errors.InvalidInput, match="members is 3; it must be a list of groups"):
+        D.groups(3)
+
+
 def test_what_is_public_of_a_record_needs_no_protection():
     """Attribute level: a release of the public attributes alone costs nothing; of a record, all."""
     people = list(itertools.product((0, 1), repeat=2))

@@ -60,7 +60,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.core.outputs.named import NamedRows
-from bayesdp.core.views import GraphView
+from bayesdp.core.views import Cell, GraphView, View
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.graphs.noisy_statistics.frame import (
     PUBLIC,
@@ -80,9 +80,12 @@ from bayesdp.mechanisms.noise.fields import (
     check_granularity,
     check_scale_in_steps,
 )
+from bayesdp.mechanisms.noise.gaussian import DiscreteGaussianMechanism, GaussianMechanism
 from bayesdp.mechanisms.noise.gaussian_profiles import gaussian_profile
+from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
 from bayesdp.mechanisms.noise.laws import GaussianNoise, LaplaceNoise, Noise
 from bayesdp.mechanisms.noise.pure import up
+from bayesdp.mechanisms.noise.reach import separate
 from bayesdp.networks.evidence import Evidence, SeenStatistics
 from bayesdp.networks.network import Network, as_network
 from bayesdp.privacy.guarantee import Strength
@@ -91,6 +94,10 @@ from bayesdp.privacy.profile import Profile, pure_profile
 
 _ALL_PAIRS = 8  # nodes up to which every pair of them is tried
 _KEPT = 4
+_NOISE: dict[str, tuple[Any, Any]] = {
+    "laplace": (LaplaceMechanism, DiscreteLaplaceMechanism),
+    "gaussian": (GaussianMechanism, DiscreteGaussianMechanism),
+}
 _LAWS: dict[str, Callable[[Fraction], Noise]] = {"laplace": LaplaceNoise, "gaussian": GaussianNoise}
 
 
@@ -302,9 +309,11 @@ class NoisyStatisticsMechanism(Mechanism):
         return np.asarray(np.where(np.all(possible, axis=-1), np.sum(law, axis=0), -np.inf))
 
     @property
-    def views(self) -> tuple[GraphView, ...]:
-        """View of the law given the hidden graph."""
-        return (GraphView(self.evidence),)
+    def views(self) -> tuple[View, ...]:
+        """Views of the law given the hidden graph, or given its statistics."""
+        kinds = zip(self.scales, self.granularity, self.frame.whole, strict=True)
+        cells = [_cell(self.noise, scale, g, whole=whole and g == 1) for scale, g, whole in kinds]
+        return GraphView(self.evidence), separate(cells)
 
     def evidence(self, output: Any) -> Evidence:
         """Evidence of a copy about the hidden graph, for a chain, with its bound on degrees."""
@@ -407,3 +416,12 @@ def _node_pairs(network: Network, most: int) -> Iterator[tuple[Network, Network]
 
 def _graph(network: Network, ties: Iterable[tuple[int, int]]) -> Network:
     return network.with_edges(np.array(list(ties), dtype=np.int64).reshape(-1, 2))
+
+
+def _cell(noise: str, scale: float, granularity: float, *, whole: bool) -> Cell:
+    """Noise of one statistic; its sensitivity, on which no law depends, is above a step."""
+    real, integer = _NOISE[noise]
+    made: Cell = (
+        integer(scale, 1.0) if whole else real(scale, 2 * granularity, granularity=granularity)
+    )
+    return made

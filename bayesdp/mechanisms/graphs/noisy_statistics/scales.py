@@ -88,13 +88,30 @@ def calibrated(
             scales[t] *= share if noise == "laplace" else math.sqrt(share)
         first += size
     if noise == "laplace":
-        scales = [scale / epsilon for scale in scales]
+        scales = _within(shape, [scale / epsilon for scale in scales], epsilon)
         return _kept(NoisyStatisticsMechanism(scales=scales, **parameters), epsilon, 0.0)
     factor = smallest_satisfying(
         lambda factor: gaussian_divergence(1 / factor, epsilon), delta, start=1.0, least=1e-9
     )
-    near = NoisyStatisticsMechanism(scales=[factor * scale for scale in scales], **parameters)
+    near = NoisyStatisticsMechanism(
+        scales=_within(shape, [factor * scale for scale in scales], epsilon), **parameters
+    )
     return _kept(_smallest(near, epsilon, delta), epsilon, delta)
+
+
+def _within(shape: NoisyStatisticsMechanism, scales: list[float], epsilon: float) -> list[float]:
+    """Return scales no narrower than integers' lattice, or InvalidInput if epsilon's are too wide.
+
+    Other statistics get lattices that are as fine as their scales.
+    """
+    least, most = scale_range(1.0)
+    if max(scales) > most:
+        raise InvalidInput(
+            f"epsilon is {quoted(epsilon)}, which asks for noise of scale {max(scales):.3g}; it "
+            f"may be at most {most:.3g}: ask for a larger epsilon"
+        )
+    whole = shape.frame.whole
+    return [max(s, least) if each else s for s, each in zip(scales, whole, strict=True)]
 
 
 def _smallest(
