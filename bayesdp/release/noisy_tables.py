@@ -152,6 +152,7 @@ def tabulated(name: str, frame: pd.DataFrame, axes: Sequence[Axis], absent: str)
     """Lay a frame's counts out along its axes; rows that it lacks are as `absent` says."""
     known = {axis.name: axis for axis in axes}
     own = [known[column] for column in frame.columns.drop(COUNT)]
+    _check_size(own)
     places = tuple(axis.bins(frame[axis.name], clamp=False) for axis in own)
     counts = np.zeros(shape_of(own), dtype=np.int64)
     times = np.zeros(shape_of(own), dtype=np.int64)
@@ -189,13 +190,7 @@ def mechanism_and_output(
     **fields
         The mechanism's scale, noise, neighbours and n.
     """
-    sizes = shape_of(axes)
-    if math.prod(sizes) > _MOST_CELLS:
-        raise InvalidInput(
-            f"the columns {[axis.name for axis in axes]} have {math.prod(sizes):,} combinations; "
-            f"noisy marginals hold {_MOST_CELLS:,} at most: give the tables of fewer columns, or "
-            "group labels"
-        )
+    sizes = _check_size(axes)
     known: dict[frozenset[str], str] = {}
     for table in tables:
         columns = frozenset(table.columns)
@@ -229,6 +224,18 @@ def mechanism_and_output(
     return made, np.concatenate([table.counts.ravel() for table in tables]).tolist()
 
 
+def _check_size(axes: Sequence[Axis]) -> tuple[int, ...]:
+    """Return the number of labels of each axis, or raise InvalidInput for too many cells."""
+    sizes = shape_of(axes)
+    if math.prod(sizes) > _MOST_CELLS:
+        raise InvalidInput(
+            f"the columns {[axis.name for axis in axes]} have {math.prod(sizes):,} combinations; "
+            f"noisy marginals hold {_MOST_CELLS:,} at most: give the tables of fewer columns, or "
+            "group labels"
+        )
+    return sizes
+
+
 def parts_of(
     frames: Any, exact: Any, absent: Any, fields: Mapping[str, Any]
 ) -> tuple[str | None, dict[Any, tuple[NoisyMarginalsMechanism, list[Any]]]]:
@@ -258,6 +265,10 @@ def parts_of(
                 f"column {quoted(by)} of {quoted(name)} has other labels than exact; both must "
                 "have all groups"
             )
+    if absent == "refused":  # a label that one group alone lacks isn't missed within that group
+        axes = axes_of(tables)
+        for name, frame in tables.items():
+            tabulated(name, frame, axes, absent)
     return by, {
         label: _read(
             {name: frame[frame[by] == label].drop(columns=by) for name, frame in tables.items()},

@@ -101,7 +101,11 @@ def test_a_county_is_in_its_state_alone():
 
 def test_exact_totals_make_groups_of_public_size():
     read = bdp.Release.from_noisy_tables(
-        {"counties": COUNTIES}, exact=STATES, neighbours="replace_one", **NOISY
+        {"counties": COUNTIES},
+        exact=STATES,
+        neighbours="replace_one",
+        absent="impossible",
+        **NOISY,
     )
     assert (read.by, read.groups) == ("state", ("A", "B"))
     assert [part.mechanism.n for part in read.parts] == [903, 412]
@@ -196,6 +200,11 @@ def changed(frame: pd.DataFrame, **columns: Any) -> pd.DataFrame:
             r"other labels than exact",
         ),
         ([COUNTIES], {"exact": STATES}, r"exact is a DataFrame, public"),
+        (  # A alone lacks z, B alone y: counts left out for their size would look the same
+            [COUNTIES],
+            {"exact": STATES, "neighbours": "replace_one"},
+            r"no row for 2 of its 6.*not if rows were left out because of their counts",
+        ),
         (
             [
                 COUNTIES,
@@ -215,3 +224,6 @@ def test_a_table_of_too_many_cells_is_refused():
     frames = [pd.DataFrame({name: range(101), "count": 0}) for name in ("a", "b", "c")]
     with pytest.raises(bdp.errors.InvalidInput, match=r"1,030,301 combinations.*1,000,000 at most"):
         bdp.Release.from_noisy_tables(frames, **NOISY)
+    names = {"a": range(40_000), "b": range(40_000), "count": 0}  # of 13 GB
+    with pytest.raises(bdp.errors.InvalidInput, match="1,600,000,000 combinations"):
+        bdp.Release.from_noisy_tables([pd.DataFrame(names)], **NOISY)
