@@ -39,7 +39,9 @@ def separator_of(name: str, head: bytes) -> str:
     except UnicodeDecodeError:
         raise not_utf_8(name) from None
     if not lines or not lines[0].strip():
-        raise InvalidInput(f"{name} is empty: its first line must have the columns' names")
+        raise InvalidInput(
+            f"{name} is empty, or its first line is: that must have the columns' names"
+        )
     if name.lower().endswith(".tsv"):
         return "\t"
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from bayesdp.cli.options import Force, Json
+from bayesdp.cli.options import Force, Json, listed
 from bayesdp.cli.posteriors import read_posterior
 from bayesdp.cli.printed import print_json, print_next
 from bayesdp.errors import InvalidInput
@@ -37,7 +37,7 @@ def impute(
     from bayesdp.inference.table.posterior import TablePosterior
 
     fitted = TablePosterior.of(read)
-    found = fitted.imputed(None if columns is None else columns.split(","), seed=seed)
+    found = fitted.imputed(None if columns is None else listed(columns), seed=seed)
     if found is fitted:
         raise InvalidInput(
             "posterior has no column that may have missing values; estimate from it as it is"

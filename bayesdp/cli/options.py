@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -59,8 +60,19 @@ def parameters(lines: list[str], name: str = "set") -> dict[str, Any]:
         ) from error
 
 
+def listed(text: str) -> list[str]:
+    """Parse texts with commas between them, as a,b; one that has a comma is in double quotes."""
+    try:
+        return [part.strip() for part in next(csv.reader([text], skipinitialspace=True), [])]
+    except csv.Error:
+        raise InvalidInput(f"{quoted(text)} has several lines; write a,b in one") from None
+
+
 def groups(text: str) -> dict[str, Any]:
-    """Parse group labels by how they are written: integers if all are, whatever the data hold."""
-    listed = [part.strip() for part in text.split(",")]
-    whole = all(part.lstrip("-").isdecimal() for part in listed)
-    return {part: int(part) if whole else part for part in listed}
+    """Parse group labels by how they are written: integers if all are, whatever the data hold.
+
+    Codes that begin with 0, as 01, are texts.
+    """
+    labels = listed(text)
+    whole = all(part.lstrip("-").isdecimal() and str(int(part)) == part for part in labels)
+    return {part: int(part) if whole else part for part in labels}

@@ -11,7 +11,14 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.synthesis.base import Synthesizer
 from bayesdp.synthesis.network_tables import NETWORKX, read_network
 from bayesdp.synthesis.scan import scan
-from bayesdp.synthesis.tables import answers, check_values, group_labels, read_table, repeated
+from bayesdp.synthesis.tables import (
+    answers,
+    check_values,
+    group_labels,
+    guessed,
+    read_table,
+    repeated,
+)
 from bayesdp.table_files import STANDARD_INPUT, batches_of, is_table
 
 _WAYS = {
@@ -132,7 +139,10 @@ class DataSection(BaseModel):
         text = [name for name, given in written if name and given is not None]
         text += _texts(synthesizer, self.by)
         others = [name for name in (self.by, self.counts) if name is not None]
-        frame = read_table(source, [*columns, *others], text=text)
+        codes = self.by is not None and self.by not in text and _is_text(source)
+        frame = read_table(source, [*columns, *others], text=[*text, *([self.by] * codes)])
+        if codes:
+            frame = frame.assign(**{str(self.by): guessed(frame[self.by])})
         if self.counts is not None:
             frame = repeated(frame, self.counts)
         by = group_labels(frame[self.by], self.labels) if self.by else None
@@ -152,6 +162,11 @@ def _located(source: str, folder: Path) -> str:
     if source == STANDARD_INPUT:
         return source
     return source if ":" in source or Path(source).is_absolute() else str(folder / source)
+
+
+def _is_text(source: str) -> bool:
+    """Return True for a source of text, which doesn't say its columns' types."""
+    return source == STANDARD_INPUT or batches_of(Path(source)) == "csv"
 
 
 def _texts(synthesizer: Any, by: str | None) -> list[str]:
