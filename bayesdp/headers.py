@@ -48,7 +48,7 @@ def separator_of(name: str, head: bytes) -> str:
     def fields(separator: str) -> int:
         return len(next(csv.reader(lines[:1], delimiter=separator)))
 
-    return next((each for each in (",", ";", "\t") if fields(each) > 1), ",")
+    return max((",", ";", "\t"), key=fields)  # names may have one of the others in them
 
 
 def not_utf_8(name: str) -> InvalidInput:

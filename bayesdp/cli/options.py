@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
+import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -66,6 +69,13 @@ def listed(text: str) -> list[str]:
         return [part.strip() for part in next(csv.reader([text], skipinitialspace=True), [])]
     except csv.Error:
         raise InvalidInput(f"{quoted(text)} has several lines; write a,b in one") from None
+
+
+def estimate_line(file: Path, columns: Iterable[str]) -> str:
+    """Line that asks a posterior, or copies, in a file for the table of some columns."""
+    written = io.StringIO()
+    csv.writer(written, lineterminator="").writerow(columns)  # as `listed` reads it
+    return f"bayesdp estimate {shlex.quote(str(file))} --table {shlex.quote(written.getvalue())}"
 
 
 def groups(text: str) -> dict[str, Any]:

@@ -81,6 +81,13 @@ def test_what_stands_between_fields_is_seen_in_the_first_line_alone(separator, t
     assert pd.concat(scan(path, "b"))["b"].tolist() == [f"x{other}y{other}z", "w"]
 
 
+def test_a_name_may_have_another_sign_in_it(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("income, net;age;job\n1;2;a,b\n")
+    assert read_table(path)["income, net"].tolist() == [1]
+    assert pd.concat(scan(path, "job"))["job"].tolist() == ["a,b"]
+
+
 def test_empty_lines_that_are_no_records_are_left_out(tmp_path):
     path = tmp_path / "a.csv"
     for text in ("voted\n1\n0\n\n\n", "voted,age\n1,20\n\n0,\n"):
