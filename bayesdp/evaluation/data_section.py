@@ -139,10 +139,10 @@ class DataSection(BaseModel):
         text = [name for name, given in written if name and given is not None]
         text += _texts(synthesizer, self.by)
         others = [name for name in (self.by, self.counts) if name is not None]
-        codes = self.by is not None and self.by not in text and _is_text(source)
-        frame = read_table(source, [*columns, *others], text=[*text, *([self.by] * codes)])
-        if codes:
-            frame = frame.assign(**{str(self.by): guessed(frame[self.by])})
+        codes = [self.by] if self.by and self.by not in text and _is_text(source) else []
+        frame = read_table(source, [*columns, *others], text=[*text, *codes])
+        for name in codes:
+            frame = frame.assign(**{name: guessed(frame[name])})
         if self.counts is not None:
             frame = repeated(frame, self.counts)
         by = group_labels(frame[self.by], self.labels) if self.by else None

@@ -73,7 +73,8 @@ def read_frames(frames: Any) -> dict[str, pd.DataFrame]:
 def frames_in(folder: str | Path) -> dict[str, pd.DataFrame]:
     """Read a folder's tables, by their files' names, in order; none if it is no folder.
 
-    A column where a numeral begins with 0, such as an area's code 01, is of texts in all files.
+    A column where a numeral begins with 0, such as an area's code 01, or that has other texts in
+    a file, is of texts in all files.
     """
     folder = check_path("frames", folder)
     files = sorted(folder.iterdir()) if folder.is_dir() else []
@@ -84,6 +85,11 @@ def frames_in(folder: str | Path) -> dict[str, pd.DataFrame]:
         for text in texts
         for name in text
         if text[name].drop_duplicates().astype(str).str.match(r"\s*[+-]?0\d").any()
+    } | {
+        name
+        for frame in read.values()
+        for name in frame.columns.drop(COUNT, errors="ignore")
+        if any(isinstance(label, str) for label in frame[name].unique())
     }
     return {
         file.name: frame.assign(**{str(c): text[c] for c in codes.intersection(text)})

@@ -143,6 +143,16 @@ def test_codes_that_begin_with_0_are_texts_in_all_files_of_a_folder(tmp_path: Pa
         bdp.Release.from_noisy_tables(tmp_path, **NOISY)
 
 
+def test_a_column_with_texts_in_one_file_has_texts_in_all(tmp_path: Path):
+    (tmp_path / "1.csv").write_text("age,count\n1,3\n2,5\n90+,1\n")
+    (tmp_path / "2.csv").write_text("age,sex,count\n1,f,3\n2,f,5\n90+,f,1\n")
+    whole = bdp.Release.from_noisy_tables(tmp_path, **NOISY)
+    assert whole.mechanism.axes[0].categories == ("1", "2", "90+")  # type: ignore[attr-defined]
+    (tmp_path / "1.csv").write_text("age,count\n1,3\n2,5\n")
+    with pytest.raises(bdp.errors.InvalidInput, match=r"no row for 1 of its 3.*'age' = '90\+'"):
+        bdp.Release.from_noisy_tables(tmp_path, **NOISY)
+
+
 @pytest.mark.parametrize("kind", ["polars", "pyarrow"])
 def test_tables_may_be_of_polars_or_arrow(kind: str):
     table = getattr(pytest.importorskip(kind), {"polars": "DataFrame", "pyarrow": "table"}[kind])
