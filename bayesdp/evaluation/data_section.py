@@ -65,6 +65,12 @@ class DataSection(BaseModel):
             raise ValueError("equals and above are about one column; give column, not columns")
         if self.labels is not None and self.by is None and (self.column is None or of_one):
             raise ValueError("labels are of by, or else of the one column without equals and above")
+        if self.by is not None and self.by in (self.column, *(self.columns or ())):
+            raise ValueError(
+                f"by is {quoted(self.by)}, a column to protect too: groups' labels are public, and "
+                "so are their sizes, but where they are declared confidential, which would publish "
+                "its exact counts; leave it out of either"
+            )
         of_records = (self.by, self.labels, self.counts) != (None, None, None)
         if self.takes == "network" and of_records:
             raise ValueError("by, labels and counts are of records; a network has none")
