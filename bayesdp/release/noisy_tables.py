@@ -128,7 +128,7 @@ def check_frame(name: str, frame: Any) -> pd.DataFrame:
         )
     counts = frame[COUNT]
     whole = counts.dtype.kind in "iu" and len(frame) and not counts.isna().any()
-    if not whole or counts.max() > LARGEST:
+    if not whole or max(int(counts.max()), -int(counts.min())) > LARGEST:
         raise InvalidInput(
             f"{quoted(COUNT)} of {quoted(name)} has {len(frame)} rows of type "
             f"{counts.dtype}; noisy counts are integers, as they were drawn: neither "

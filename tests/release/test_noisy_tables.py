@@ -185,6 +185,7 @@ def changed(frame: pd.DataFrame, **columns: Any) -> pd.DataFrame:
         ([changed(STATES, count=[1.0, 2.5])], {}, r"type float64.*as they were drawn"),
         ([changed(STATES, count=pd.array([1, None], dtype="Int64"))], {}, r"neither missing"),
         ([changed(STATES, count=np.array([1, 2**63 + 1], np.uint64))], {}, r"nor beyond int64"),
+        ([changed(STATES, count=[1, -(2**63)])], {}, r"nor beyond int64"),
         ([STATES[:0]], {}, r"has 0 rows"),
         ([changed(STATES, state=["A", None])], {}, r"column 'state' has missing labels"),
         ([changed(STATES, state=[["A"], ["B"]])], {}, r"column 'state' holds lists"),
