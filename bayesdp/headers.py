@@ -39,14 +39,16 @@ def separator_of(name: str, head: bytes) -> str:
     except UnicodeDecodeError:
         raise not_utf_8(name) from None
     if not lines or not lines[0].strip():
-        raise InvalidInput(f"{name} is empty: its first line must have the columns' names")
+        raise InvalidInput(
+            f"{name} is empty, or its first line is: that must have the columns' names"
+        )
     if name.lower().endswith(".tsv"):
         return "\t"
 
     def fields(separator: str) -> int:
         return len(next(csv.reader(lines[:1], delimiter=separator)))
 
-    return next((each for each in (",", ";", "\t") if fields(each) > 1), ",")
+    return max((",", ";", "\t"), key=fields)  # names may have one of the others in them
 
 
 def not_utf_8(name: str) -> InvalidInput:

@@ -124,7 +124,20 @@ def _text(name: str, columns: list[str] | None, text: Collection[str]) -> pd.Dat
     frame = pd.read_csv(file(), dtype=dict.fromkeys(text, object), sep=separator)
     if not isinstance(frame.index, pd.RangeIndex):  # else the first fields would be no columns
         raise InvalidInput(f"{name} has rows with more fields than its first line has names")
+    if len(there) == 1:  # of several columns, a record without any value has separators still
+        whole = pd.read_csv(file(), dtype=object, sep=separator, skip_blank_lines=False)
+        if _until_the_last(whole) > _until_the_last(frame):
+            raise InvalidInput(
+                f"{name} has a line between records that is empty, which may be a missing value: "
+                "write NA there, or leave the line out"
+            )
     return frame if columns is None else frame[list(dict.fromkeys(columns))]
+
+
+def _until_the_last(frame: pd.DataFrame) -> int:
+    """Number of rows up to the last that isn't missing."""
+    there = frame.iloc[:, 0].notna().to_numpy().nonzero()[0]
+    return int(there[-1]) + 1 if there.size else 0
 
 
 def _parquet(name: str, columns: list[str] | None, text: Collection[str]) -> pd.DataFrame:

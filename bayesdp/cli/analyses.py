@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from bayesdp.cli.options import estimate_line
 from bayesdp.cli.posteriors import summary_of
 from bayesdp.cli.printed import print_json, promise_of, rows_of
 from bayesdp.cli.tables import print_table, progress_bar
@@ -162,11 +163,8 @@ def _print_whole_table(result: Any) -> None:
             "their 95% intervals."
         )
     typer.echo(f"verdict: {result.idata.attrs['verdict']}")
-    first, second = [*(column.name for column in summary.columns), ""][:2]
-    typer.echo(
-        f"ask it more: bayesdp estimate {result.folder / POSTERIOR} --table {first}"
-        + (f",{second}" if second else "")
-    )
+    names = [column.name for column in summary.columns]
+    typer.echo(f"ask it more: {estimate_line(result.folder / POSTERIOR, names[:2])}")
 
 
 _PRINTERS: Mapping[str, Callable[[Any], None]] = {

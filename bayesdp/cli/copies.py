@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bayesdp.cli.options import Force, Json
+from bayesdp.cli.options import Force, Json, estimate_line
 from bayesdp.cli.posteriors import read_posterior
 from bayesdp.cli.printed import print_json, print_next
 
@@ -43,8 +42,7 @@ def copies(
 
     made = SyntheticCopies.of(TablePosterior.of(read), number, seed=seed)
     made.save(out, kind=kind, force=force)
-    column = shlex.quote(next(iter(made.schema.columns)))
-    line = f"bayesdp estimate {shlex.quote(str(out))} --table {column}"
+    line = estimate_line(out, [*made.schema.columns][:1])
     if as_json:
         said = made.about.model_dump(include={"of", "guarantee", "verdict", "assumed"})
         print_json({"copies": str(out), "number": number, **said, "next": line})

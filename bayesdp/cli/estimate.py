@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bayesdp.cli import options
 from bayesdp.cli.posteriors import read_posterior
 from bayesdp.errors import InvalidInput
 
@@ -69,7 +70,7 @@ def estimate(
             formula, family=family, by=by, target=target, draws=draws, seed=seed
         )
     else:
-        found = fitted.table(str(table).split(","), target=target, seed=seed)
+        found = fitted.table(options.listed(str(table)), target=target, seed=seed)
     if _printed(found.interval(level), as_json):
         return
     made = "latent tables" if found.by == "tables" else "draws of the released counts' moments"
@@ -89,7 +90,7 @@ def _of_copies(
     if formula is not None:
         found = copies.regression(formula, family=family, level=level)
     else:
-        found = copies.table(str(table).split(","), level=level)
+        found = copies.table(options.listed(str(table)), level=level)
     if not _printed(found, as_json):
         typer.echo(
             f"of the population, {len(copies.frames)} copies combined by Rubin's rule; naive is "

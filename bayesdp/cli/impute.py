@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bayesdp.cli.options import Force, Json
+from bayesdp.cli.options import Force, Json, estimate_line, listed
 from bayesdp.cli.posteriors import read_posterior
 from bayesdp.cli.printed import print_json, print_next
 from bayesdp.errors import InvalidInput
@@ -37,7 +36,7 @@ def impute(
     from bayesdp.inference.table.posterior import TablePosterior
 
     fitted = TablePosterior.of(read)
-    found = fitted.imputed(None if columns is None else columns.split(","), seed=seed)
+    found = fitted.imputed(None if columns is None else listed(columns), seed=seed)
     if found is fitted:
         raise InvalidInput(
             "posterior has no column that may have missing values; estimate from it as it is"
@@ -45,7 +44,7 @@ def impute(
     with whole_file(out) as work:
         found.to_netcdf(str(work))
     names = json.loads(found.attrs["imputed"])
-    line = f"bayesdp estimate {shlex.quote(str(out))} --table {shlex.quote(names[0])}"
+    line = estimate_line(out, names[:1])
     if as_json:
         said = {"imputed": names, "assumed": found.attrs["assumed"]}
         print_json({"posterior": str(out), **said, "next": line})

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import csv
+import io
+import shlex
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -64,18 +67,18 @@ def sizes(text: str, name: str = "n") -> range | int:
 
 
 def sizes_by_group(text: str) -> range | int | dict[str, range | int]:
-    """Parse a size, or those of groups from text such as north=400,south=50:70."""
+    """Parse a size, or those of groups in a list such as north=400,south=50:70."""
     if "=" not in text:
         return sizes(text)
     made: dict[str, range | int] = {}
-    for part in text.split(","):
+    for part in listed(text):
         label, _, size = part.rpartition("=")
         label = label.strip()
         if not label or label in made:
             raise InvalidInput(
                 f"n is {quoted(text)}; it must be a number, a range as 500:1500, or each group's "
-                "by its label, once, as north=400,south=50:70; of labels with a comma or an equals "
-                "sign, use --set 'n = {\"a, b\" = 400}'"
+                "by its label, once, as north=400,south=50:70; one that has a comma is in double "
+                "quotes"
             )
         made[label] = sizes(size, f"n[{quoted(label)}]")
     return made
@@ -93,8 +96,26 @@ def parameters(lines: list[str], name: str = "set") -> dict[str, Any]:
         ) from error
 
 
+def listed(text: str) -> list[str]:
+    """Parse texts with commas between them, as a,b; one that has a comma is in double quotes."""
+    try:
+        return [part.strip() for part in next(csv.reader([text], skipinitialspace=True), [])]
+    except csv.Error:
+        raise InvalidInput(f"{quoted(text)} has several lines; write a,b in one") from None
+
+
+def estimate_line(file: Path, columns: Iterable[str]) -> str:
+    """Line that asks a posterior, or copies, in a file for the table of some columns."""
+    written = io.StringIO()
+    csv.writer(written, lineterminator="").writerow(columns)  # as `listed` reads it
+    return f"bayesdp estimate {shlex.quote(str(file))} --table {shlex.quote(written.getvalue())}"
+
+
 def groups(text: str) -> dict[str, Any]:
-    """Parse group labels by how they are written: integers if all are, whatever the data hold."""
-    listed = [part.strip() for part in text.split(",")]
-    whole = all(part.lstrip("-").isdecimal() for part in listed)
-    return {part: int(part) if whole else part for part in listed}
+    """Parse group labels by how they are written: integers if all are, whatever the data hold.
+
+    Codes that begin with 0, as 01, are texts.
+    """
+    labels = listed(text)
+    whole = all(part.lstrip("-").isdecimal() and str(int(part)) == part for part in labels)
+    return {part: int(part) if whole else part for part in labels}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from bayesdp.cli.options import Force, Json
+from bayesdp.cli.options import Force, Json, estimate_line
 from bayesdp.cli.posteriors import print_summary, read_posterior, summary_of
 from bayesdp.cli.printed import print_json, print_next
 from bayesdp.errors import InvalidInput, quoted
@@ -45,8 +44,8 @@ def poststratify(
     with whole_file(out) as work:
         found.to_netcdf(str(work))
     if isinstance(found, TablePosterior):
-        columns = ",".join(dict.fromkeys(name for one in found.margins for name in one.columns))
-        line = f"bayesdp estimate {shlex.quote(str(out))} --table {columns}"
+        columns = dict.fromkeys(name for one in found.margins for name in one.columns)
+        line = estimate_line(out, columns)
         if as_json:
             print_json({"posterior": str(out), "margins": len(found.margins), "next": line})
             return
@@ -73,6 +72,7 @@ def _texts(fitted: Any) -> list[str]:
 
 def _totals(path: Path, written: list[str]) -> Any:
     """Read one file of totals, and labels that are texts as they are written."""
+    from bayesdp.inference.totals import TOTAL
     from bayesdp.table_files import frame_in, is_table, said_kinds
 
     if not is_table(str(path)) or not path.is_file():
@@ -80,4 +80,4 @@ def _totals(path: Path, written: list[str]) -> Any:
             f"totals is {quoted(str(path))}; it must be a {said_kinds()} file that "
             "exists, with columns of labels, and a column total"
         )
-    return frame_in(str(path), None, written)
+    return frame_in(str(path), None, [name for name in written if name != TOTAL])

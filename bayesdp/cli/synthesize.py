@@ -311,7 +311,7 @@ def _section(
     from bayesdp.synthesis.tables import check_values
 
     def split(text: Any) -> list[str] | None:
-        return text.split(",") if isinstance(text, str) else text
+        return options.listed(text) if isinstance(text, str) else text
 
     typed = {
         "source": given["data"],

@@ -24,7 +24,8 @@ _ROUNDING = 1e-8
 def finite(name: str, values: Any, form: str, *dimensions: int) -> Floats:
     """Return `values` as an array of floats, or raise InvalidInput with the allowed form."""
     try:
-        texts = np.asarray(values).dtype.kind in "SU"
+        given = np.asarray(values)
+        texts = given.dtype.kind in "SU" or any(isinstance(v, str | bytes) for v in _objects(given))
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         texts = True
@@ -34,6 +35,11 @@ def finite(name: str, values: Any, form: str, *dimensions: int) -> Floats:
         problem = "is not finite" if array.ndim in dimensions and array.size else "is wrong"
         raise InvalidInput(f"{name} must be {form}; its value of shape {array.shape} {problem}")
     return array
+
+
+def _objects(array: NDArray[Any]) -> list[Any]:
+    """List an array's elements, if its type doesn't say what they are."""
+    return array.ravel().tolist() if array.dtype.kind in "OT" else []
 
 
 def analyses(estimates: ArrayLike, variances: ArrayLike) -> tuple[Floats, Floats, tuple[str, ...]]:

@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from bayesdp.checks import as_float
+from bayesdp.checks import as_float, check_one_of
 from bayesdp.engines.mixture import check_level
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.combining_inputs import Floats
@@ -110,10 +110,7 @@ def weights(rule: str, copies: int, size_ratio: float) -> Weights:
         If the rule is unknown, size_ratio isn't positive, or there is one copy and the rule
         needs two.
     """
-    if rule not in RULES:
-        raise InvalidInput(
-            f"rule is {quoted(rule)}; it must be one of {', '.join(map(repr, RULES))}"
-        )
+    check_one_of("rule", rule, tuple(RULES))
     size_ratio = check_size_ratio(size_ratio)
     row = RULES[rule]
     if copies < row.needs():

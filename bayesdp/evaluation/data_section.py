@@ -11,7 +11,14 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.synthesis.base import Synthesizer
 from bayesdp.synthesis.network_tables import NETWORKX, read_network
 from bayesdp.synthesis.scan import scan
-from bayesdp.synthesis.tables import answers, check_values, group_labels, read_table, repeated
+from bayesdp.synthesis.tables import (
+    answers,
+    check_values,
+    group_labels,
+    guessed,
+    read_table,
+    repeated,
+)
 from bayesdp.table_files import STANDARD_INPUT, batches_of, is_table
 
 _WAYS = {
@@ -58,6 +65,12 @@ class DataSection(BaseModel):
             raise ValueError("equals and above are about one column; give column, not columns")
         if self.labels is not None and self.by is None and (self.column is None or of_one):
             raise ValueError("labels are of by, or else of the one column without equals and above")
+        if self.by is not None and self.by in (self.column, *(self.columns or ())):
+            raise ValueError(
+                f"by is {quoted(self.by)}, a column to protect too: groups' labels are public, and "
+                "so are their sizes, but where they are declared confidential, which would publish "
+                "its exact counts; leave it out of either"
+            )
         of_records = (self.by, self.labels, self.counts) != (None, None, None)
         if self.takes == "network" and of_records:
             raise ValueError("by, labels and counts are of records; a network has none")
@@ -132,7 +145,10 @@ class DataSection(BaseModel):
         text = [name for name, given in written if name and given is not None]
         text += _texts(synthesizer, self.by)
         others = [name for name in (self.by, self.counts) if name is not None]
-        frame = read_table(source, [*columns, *others], text=text)
+        codes = [self.by] if self.by and self.by not in text and _is_text(source) else []
+        frame = read_table(source, [*columns, *others], text=[*text, *codes])
+        for name in codes:
+            frame = frame.assign(**{name: guessed(frame[name])})
         if self.counts is not None:
             frame = repeated(frame, self.counts)
         by = group_labels(frame[self.by], self.labels) if self.by else None
@@ -152,6 +168,11 @@ def _located(source: str, folder: Path) -> str:
     if source == STANDARD_INPUT:
         return source
     return source if ":" in source or Path(source).is_absolute() else str(folder / source)
+
+
+def _is_text(source: str) -> bool:
+    """Return True for a source of text, which doesn't say its columns' types."""
+    return source == STANDARD_INPUT or batches_of(Path(source)) == "csv"
 
 
 def _texts(synthesizer: Any, by: str | None) -> list[str]:

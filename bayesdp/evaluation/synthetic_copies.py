@@ -118,6 +118,13 @@ class SyntheticCopies:
     frames: tuple[pd.DataFrame, ...]
     about: About
 
+    def __post_init__(self) -> None:
+        if bare := [k for k, frame in enumerate(self.frames, 1) if frame.empty]:
+            raise InvalidInput(
+                f"copy {bare[0]} has no records, so that there are no shares in it, and no fit; "
+                "make the copies again"
+            )
+
     @classmethod
     def of(
         cls, posterior: TablePosterior, copies: int = 20, *, seed: int | None = None
@@ -211,8 +218,8 @@ class SyntheticCopies:
         Raises
         ------
         InvalidRelease
-            If it isn't a folder of copies, or a file lacks a column or has a value that the schema
-            hasn't.
+            If it isn't a folder of copies, or a file lacks a column or records, or has a value that
+            the schema hasn't.
 
         Warns
         -----
@@ -224,7 +231,7 @@ class SyntheticCopies:
             about = About.model_validate_json((path / ABOUT).read_text(encoding="utf-8"))
             schema = schema_of(about.table)
             _check_names(about.files)
-            frames = tuple(_read(path / name, schema) for name in about.files)
+            made = cls(tuple(_read(path / name, schema) for name in about.files), about)
         except OSError as error:
             raise InvalidRelease(
                 f"{quoted(str(path))} isn't a folder of copies: {error.strerror} "
@@ -238,7 +245,7 @@ class SyntheticCopies:
             raise InvalidRelease(f"{path}: {error}") from None
         if not about.verdict.startswith(NO_PROBLEM):
             warn_about(f"the copies' fit: {about.verdict}", "copies", stacklevel=2)
-        return cls(frames, about)
+        return made
 
     def regression(
         self, formula: str, *, family: str = "linear", level: float = 0.95
@@ -389,6 +396,8 @@ def _check_names(files: Sequence[str]) -> None:
             raise InvalidInput(
                 f"{ABOUT} names the file {quoted(name)}; it must be a CSV or Parquet file beside it"
             )
+    if len(set(files)) < len(files):
+        raise InvalidInput(f"{ABOUT} names a file twice; every copy must have a file of its own")
 
 
 def _read(file: Path, schema: Schema) -> pd.DataFrame:
@@ -425,6 +434,8 @@ def _text(file: Path, schema: Schema) -> pd.DataFrame:
     empty = {name: [""] for name, column in schema.columns.items() if column.missing}
     try:
         separator = separator_of(file.name, head_of(file))
+        first = pd.read_csv(file, sep=separator, header=None, nrows=1, dtype=str)
+        check_columns(first.iloc[0].tolist(), list(schema.columns), file.name)  # before pandas' own
         return pd.read_csv(file, sep=separator, dtype=text, keep_default_na=False, na_values=empty)
     except ValueError as error:
         raise InvalidInput(f"{file.name} can't be read as a CSV table: {error}") from None

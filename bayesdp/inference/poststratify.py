@@ -164,7 +164,7 @@ def _weights(
 
     Parts have the name of `by` and its labels; the whole has none.
     """
-    frame = totals_from(totals, strata)
+    frame, members = totals_from(totals, strata)
     absent = [name for name in strata if name not in frame.columns]
     if absent:
         raise InvalidInput(
@@ -175,11 +175,11 @@ def _weights(
     codes = [
         places_of(name, frame[name], labels) for name, labels in zip(strata, known, strict=True)
     ]
-    indexed(codes, frame[TOTAL], known, strata, again=True)  # which finds those without a total
+    indexed(codes, members, known, strata, again=True)  # which finds those without a total
     cells = np.ravel_multi_index(codes, [*map(len, known)])
     parts, part = _parts(frame, by)
     weights: Floats = np.zeros((part.max() + 1, math.prod(map(len, known))))
-    np.add.at(weights, (part, cells), frame[TOTAL])
+    np.add.at(weights, (part, cells), members)
     empty = np.flatnonzero(weights.sum(axis=1) == 0)
     if empty.size:
         raise InvalidInput(
@@ -200,8 +200,9 @@ def _parts(frame: pd.DataFrame, by: str | None) -> tuple[dict[str, list[Any]], N
     given = listed_labels(f"column {quoted(by)} of totals", frame[by])
     if np.any(is_missing(frame[by])):
         raise InvalidInput(f"totals has a row without {by}; each needs one of its labels")
-    labels = list(dict.fromkeys(given))
-    return {by: coordinate_of(labels)}, np.array([labels.index(label) for label in given])
+    shown = coordinate_of(given)
+    labels = list(dict.fromkeys(shown))
+    return {by: labels}, np.array([labels.index(label) for label in shown])
 
 
 def _averaged(

@@ -113,11 +113,11 @@ def only_one(given: Releases, engine: str) -> Release:
     return releases[0]
 
 
-def one_group(release: Release) -> Release:
-    """Return the release, or raise InvalidInput if it has groups."""
+def one_group(release: Release, otherwise: str = "use fit()") -> Release:
+    """Return the release, or raise InvalidInput if it has groups: `otherwise` takes them all."""
     if len(release.parts) > 1:
         raise InvalidInput(
             f"this release has {len(release.parts)} groups; take one, for example "
-            f"release[{quoted(release.groups[0])}], or use fit(), which takes them all"
+            f"release[{quoted(release.groups[0])}], or {otherwise}, which takes them all"
         )
     return release

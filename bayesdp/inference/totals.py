@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import is_number, listed_labels
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.release.noisy_tables import as_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,13 +21,16 @@ TOTAL = "total"
 _SHOWN = 5
 
 
-def totals_from(totals: Any, names: Sequence[str] | None) -> pd.DataFrame:
-    """Return totals as a DataFrame: columns of labels, and "total".
+def totals_from(
+    totals: Any, names: Sequence[str] | None
+) -> tuple[pd.DataFrame, NDArray[np.float64]]:
+    """Return the labels that totals are of, as a DataFrame, and the totals.
 
     Parameters
     ----------
     totals : mapping, Series or DataFrame
-        A mapping or a Series has labels, or tuples of them, as its index.
+        A mapping or a Series has labels, or tuples of them, as its index. A DataFrame may be of
+        pandas, Polars or Arrow.
     names : sequence of str, optional
         What the labels of a mapping or a Series are of; by default the names of its index.
 
@@ -37,43 +41,51 @@ def totals_from(totals: Any, names: Sequence[str] | None) -> pd.DataFrame:
     """
     import pandas as pd
 
-    frame: pd.DataFrame = totals
-    if not isinstance(totals, pd.DataFrame):
+    given = as_pandas(totals)
+    if not isinstance(given, pd.DataFrame):
         if not isinstance(totals, Mapping | pd.Series) or not len(totals):
             raise InvalidInput(
                 f"totals is a {type(totals).__name__}; it must be a mapping or a Series of totals "
                 f'by label, or a DataFrame of labels with a column "{TOTAL}", and not empty'
             )
-        series = pd.Series(totals)
-        index = series.index
-        if names is not None and index.nlevels != len(names):
-            raise InvalidInput(
-                f"totals has labels of {index.nlevels} kinds; here they must be of "
-                f"{len(names)}: {', '.join(names)}"
-            )
-        if names is None and None in index.names:
-            raise InvalidInput(
-                "totals is a Series whose index has no names; name its levels by their columns, "
-                "as by rename_axis"
-            )
-        kinds: Any = [*(names or index.names)]
-        frame = series.rename(TOTAL).rename_axis(kinds).reset_index()
-    if TOTAL not in frame.columns or not frame.columns.is_unique or frame.empty:
+        labels, given = _of_index(pd.Series(totals), names)
+    elif TOTAL not in given.columns or not given.columns.is_unique or given.empty:
         raise InvalidInput(
-            f"totals has the columns {', '.join(map(quoted, frame.columns))}; it needs labels and "
+            f"totals has the columns {', '.join(map(quoted, given.columns))}; it needs labels and "
             f'"{TOTAL}", each column once, and a row at least'
         )
-    given = frame[TOTAL].tolist()
-    wrong = [each for each in given if not (is_number(each) and 0 <= each < math.inf)]
+    else:
+        labels, given = given.drop(columns=TOTAL), given[TOTAL]
+    numbers = given.tolist()
+    wrong = [each for each in numbers if not (is_number(each) and 0 <= each < math.inf)]
     if wrong:
         raise InvalidInput(
             f"totals has {quoted(wrong[0])}; a total must be a finite number of at least 0"
         )
-    if not 0 < sum(map(float, given)) < math.inf:
+    if not 0 < sum(map(float, numbers)) < math.inf:
         raise InvalidInput(
             "totals adds up to 0 or to infinity; the population must have a number of members"
         )
-    return frame.assign(**{TOTAL: np.array(given, dtype=np.float64)})
+    return labels, np.array(numbers, dtype=np.float64)
+
+
+def _of_index(
+    series: pd.Series[Any], names: Sequence[str] | None
+) -> tuple[pd.DataFrame, pd.Series[Any]]:
+    """Return a Series' labels, in columns that are named by what they are of, and its totals."""
+    index = series.index
+    if names is not None and index.nlevels != len(names):
+        raise InvalidInput(
+            f"totals has labels of {index.nlevels} kinds; here they must be of "
+            f"{len(names)}: {', '.join(names)}"
+        )
+    kinds: Any = [*(names or index.names)]
+    if None in kinds or len(set(kinds)) < len(kinds):
+        raise InvalidInput(
+            "totals is a Series whose index has no names, or one twice; name its levels by their "
+            "columns, as by rename_axis"
+        )
+    return index.set_names(kinds).to_frame(index=False), series
 
 
 def places_of(name: str, labels: Any, known: Sequence[Any]) -> NDArray[np.int64]:

@@ -73,7 +73,8 @@ def read_frames(frames: Any) -> dict[str, pd.DataFrame]:
 def frames_in(folder: str | Path) -> dict[str, pd.DataFrame]:
     """Read a folder's tables, by their files' names, in order; none if it is no folder.
 
-    A column where a numeral begins with 0, such as an area's code 01, is of texts in all files.
+    A column where a numeral begins with 0, such as an area's code 01, or that has other texts in
+    a file, is of texts in all files.
     """
     folder = check_path("frames", folder)
     files = sorted(folder.iterdir()) if folder.is_dir() else []
@@ -84,6 +85,11 @@ def frames_in(folder: str | Path) -> dict[str, pd.DataFrame]:
         for text in texts
         for name in text
         if text[name].drop_duplicates().astype(str).str.match(r"\s*[+-]?0\d").any()
+    } | {
+        name
+        for frame in read.values()
+        for name in frame.columns.drop(COUNT, errors="ignore")
+        if any(isinstance(label, str) for label in frame[name].unique())
     }
     return {
         file.name: frame.assign(**{str(c): text[c] for c in codes.intersection(text)})
@@ -122,7 +128,7 @@ def check_frame(name: str, frame: Any) -> pd.DataFrame:
         )
     counts = frame[COUNT]
     whole = counts.dtype.kind in "iu" and len(frame) and not counts.isna().any()
-    if not whole or counts.max() > LARGEST:
+    if not whole or max(int(counts.max()), -int(counts.min())) > LARGEST:
         raise InvalidInput(
             f"{quoted(COUNT)} of {quoted(name)} has {len(frame)} rows of type "
             f"{counts.dtype}; noisy counts are integers, as they were drawn: neither "
@@ -152,6 +158,7 @@ def tabulated(name: str, frame: pd.DataFrame, axes: Sequence[Axis], absent: str)
     """Lay a frame's counts out along its axes; rows that it lacks are as `absent` says."""
     known = {axis.name: axis for axis in axes}
     own = [known[column] for column in frame.columns.drop(COUNT)]
+    _check_size(own)
     places = tuple(axis.bins(frame[axis.name], clamp=False) for axis in own)
     counts = np.zeros(shape_of(own), dtype=np.int64)
     times = np.zeros(shape_of(own), dtype=np.int64)
@@ -189,13 +196,7 @@ def mechanism_and_output(
     **fields
         The mechanism's scale, noise, neighbours and n.
     """
-    sizes = shape_of(axes)
-    if math.prod(sizes) > _MOST_CELLS:
-        raise InvalidInput(
-            f"the columns {[axis.name for axis in axes]} have {math.prod(sizes):,} combinations; "
-            f"noisy marginals hold {_MOST_CELLS:,} at most: give the tables of fewer columns, or "
-            "group labels"
-        )
+    sizes = _check_size(axes)
     known: dict[frozenset[str], str] = {}
     for table in tables:
         columns = frozenset(table.columns)
@@ -229,6 +230,18 @@ def mechanism_and_output(
     return made, np.concatenate([table.counts.ravel() for table in tables]).tolist()
 
 
+def _check_size(axes: Sequence[Axis]) -> tuple[int, ...]:
+    """Return the number of labels of each axis, or raise InvalidInput for too many cells."""
+    sizes = shape_of(axes)
+    if math.prod(sizes) > _MOST_CELLS:
+        raise InvalidInput(
+            f"the columns {[axis.name for axis in axes]} have {math.prod(sizes):,} combinations; "
+            f"noisy marginals hold {_MOST_CELLS:,} at most: give the tables of fewer columns, or "
+            "group labels"
+        )
+    return sizes
+
+
 def parts_of(
     frames: Any, exact: Any, absent: Any, fields: Mapping[str, Any]
 ) -> tuple[str | None, dict[Any, tuple[NoisyMarginalsMechanism, list[Any]]]]:
@@ -258,6 +271,10 @@ def parts_of(
                 f"column {quoted(by)} of {quoted(name)} has other labels than exact; both must "
                 "have all groups"
             )
+    if absent == "refused":  # a label that one group alone lacks isn't missed within that group
+        axes = axes_of(tables)
+        for name, frame in tables.items():
+            tabulated(name, frame, axes, absent)
     return by, {
         label: _read(
             {name: frame[frame[by] == label].drop(columns=by) for name, frame in tables.items()},

@@ -262,8 +262,15 @@ class RecordSynthesizer(Synthesizer):
         return complete_groups(by_group, nothing, groups, public_n=public, size=self.count)
 
     def check_by(self, data: Any, by: Any) -> None:
-        """Raise InvalidInput if groups are given to a synthesizer that has none."""
+        """Raise InvalidInput if a synthesizer has no groups, or if the records are their own."""
         column = data.by if isinstance(data, Scan) else None
+        named = getattr(by, "name", None)
+        if by is not None and (by is data or (named and named == getattr(data, "name", None))):
+            raise InvalidInput(
+                "by is what is to be protected: groups' labels are public, and so are their sizes, "
+                "but where they are declared confidential, which would publish the records' exact "
+                "counts; leave by out, or rename it if it is another column"
+            )
         if not self.grouped and (by is not None or column is not None):
             named = "given" if column is None else quoted(column)
             raise InvalidInput(f"by is {named}, but this synthesizer has no groups; leave it out")

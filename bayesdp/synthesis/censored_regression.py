@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesdp.checks import as_float, check_at_least_one, check_one_of, check_present, keep
+from bayesdp.checks import (
+    as_float,
+    check_at_least_one,
+    check_even,
+    check_one_of,
+    check_present,
+    keep,
+)
 from bayesdp.core.fields import declared, of_table
 from bayesdp.errors import InvalidInput, kind_of, quoted
 from bayesdp.mechanisms.censored.weights import of_each_alone
@@ -328,6 +335,7 @@ class CensoredRegressionSynthesizer(CensoredSynthesizer, Synthesizer):
         """Check the records and their weights; no message shows a value."""
         from bayesdp.synthesis.censored_regression_law import Rows
 
+        check_even(data)
         law = self._law
         is_table = hasattr(data, "columns") or isinstance(data, Mapping)
         if self.predictors and not is_table:
@@ -336,6 +344,8 @@ class CensoredRegressionSynthesizer(CensoredSynthesizer, Synthesizer):
                 f"{[self._named, *self.predictors]}"
             )
         columns = {name: _column(data[name], name) for name in self._in(data, is_table)}
+        if len({column.size for column in columns.values()}) > 1:
+            raise InvalidInput("data has columns of different lengths; give one value a record")
         x = [_numbers(columns[name], name) for name in self.predictors]
         name, axis = self._named or "value", self._axis
         values = columns[name] if is_table else _column(data, name)

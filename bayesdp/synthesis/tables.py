@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -152,6 +153,21 @@ def group_labels(column: pd.Series[Any], names: Mapping[str, Any] | None = None)
         raise InvalidInput(f"groups are {sorted(names)}, but others occur too; list them all")
     named = pd.Categorical([names[key] for key in written], categories=list(names.values()))
     return pd.Series(named, index=column.index, name=column.name)
+
+
+def guessed(written: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a column of texts as the numbers or truth values that they are, if all are.
+
+    Where a numeral begins with 0, as 01, all are codes and stay texts: 01 isn't 1, nor 001. What
+    they are depends on the labels that occur alone, and those of groups are public.
+    """
+    import pandas as pd
+
+    labels = pd.Series(written.dropna().unique(), name="label")
+    if labels.empty or labels.str.match(r"\s*[+-]?0\d").any():
+        return written
+    read = pd.read_csv(io.StringIO(labels.to_csv(index=False)))["label"]
+    return written.map(dict(zip(labels, read, strict=True)))
 
 
 def as_written(value: Any, names: Mapping[str, Any]) -> str:

@@ -109,6 +109,7 @@ def test_sizes_of_groups(bayesdp):
     assert bayesdp(f"{fit} p.nc --n east=100,north=50:250,west=1:20")[0] == 0
     tables = "--set 'n = {east = 100}' --set 'n_range = {north = [50, 250], west = [1, 20]}'"
     assert bayesdp(f"{fit} q.nc {tables}")[0] == 0
+    assert bayesdp("""fit r --out c.nc --n 'east=100,"north"=250,"west=20"' --draws 100""")[0] == 0
     one, other = (az.from_netcdf(f"{name}.nc").posterior["p"].to_numpy() for name in "pq")
     np.testing.assert_array_equal(one, other)
     assert bayesdp("report p.nc r --out rep")[0] == 0

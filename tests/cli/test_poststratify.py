@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import bayesdp as bdp
+from tests.inference.table.test_adversaries import posterior as posterior_of
 from tests.inference.table.test_margins import posterior, sample
 
 
@@ -64,6 +65,24 @@ def test_a_whole_table_is_then_estimated(folder, run_cli):
         status, out, err = run_cli(f"poststratify {wrong}")
         assert (status, out) == (2, "")
         assert message in err
+
+
+def test_columns_may_be_called_as_one_likes(folder, run_cli):
+    """A column named total is no total, and one with a comma is in quotes, also in what is next."""
+    columns = {"total": ["f", "m"], "a, b": ["x", "y"]}
+    schema = bdp.Schema(
+        {name: {"type": "category", "labels": labels} for name, labels in columns.items()}
+    )
+    records = np.array([[0, 0], [0, 1], [1, 1]], dtype=np.uint16)
+    posterior_of([records] * 5, schema, [[*columns]]).to_netcdf("t.nc")
+    (folder / "t.csv").write_text('"a, b",total\nx,30\ny,70\n')
+    status, out, _ = run_cli("poststratify t.nc t.csv --out r.nc")
+    line = out.splitlines()[-1].partition("bayesdp ")[2]
+    assert (status, line) == (0, """estimate r.nc --table '"a, b"'""")
+    rows = json.loads(run_cli(f"{line} --json")[1])
+    assert [row["mean"] for row in rows] == pytest.approx([0.3, 0.7], abs=1e-6)
+    rows = json.loads(run_cli("""estimate r.nc --table 'total, "a, b"' --json""")[1])
+    assert [row["total"] for row in rows] == ["f", "f", "m", "m"]
 
 
 @pytest.mark.slow

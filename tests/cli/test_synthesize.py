@@ -386,6 +386,8 @@ BAD = {
     "people.csv --epsilon 2": "give either column or columns",
     "people.csv --column smokes --columns age,sex --epsilon 2": "give either column or columns",
     "people.csv --columns smokes,age --above 3 --epsilon 2": "about one column",
+    "people.csv --column smokes --by smokes --epsilon 2": "by is 'smokes', a column to protect too",
+    "people.csv --columns smokes,sex --by sex --epsilon 2": "would publish its exact counts",
     "people.csv --column income --synthesizer perturbed_histogram --epsilon 2 --by sex "
     "--set 'bounds.income = [0, 1]' --bins 2": "has no groups",
     "people.csv --column income --synthesizer censored_beta --epsilon 2 --by sex --bounds 0,1e9":
@@ -427,6 +429,23 @@ def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(bayesdp, tmp_p
     assert BAD[line] in err
     assert len(err.splitlines()) == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_groups_are_called_as_they_are_written(bayesdp):
+    """Codes keep their 0, and a label with a comma can be listed; whole numbers are numbers."""
+    rows = [f'{k % 2},{k % 3 + 8:02},"{("a,b", "c")[k % 2]}",{k % 3 + 1}' for k in range(12)]
+    Path("codes.csv").write_text("\n".join(["voted,code,area,number", *rows]))
+    called = {
+        "--by code": ("08", "09", "10"),
+        "--by code --groups 08,10,09": ("08", "10", "09"),
+        "--by area --groups 'c, \"a,b\"'": ("c", "a,b"),
+        "--by number": (1, 2, 3),
+        "--by number --groups 3,2,1": (3, 2, 1),
+    }
+    for k, (options, groups) in enumerate(called.items()):
+        line = f"synthesize codes.csv --column voted --epsilon 1 {options} --out {k}"
+        assert bayesdp(line)[0] == 0
+        assert bdp.Release.load(str(k)).groups == groups
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,8 @@ class TestCombineAll:
     ("arguments", "message"),
     [
         ((Q, V, "fisher"), "rule is 'fisher'"),
+        ((Q, V, ["liu"]), "rule is a list"),
+        ((np.array(["0.3", 0.4], dtype=object), V[:2]), "estimates must be .* finite numbers"),
         ((Q, V[:2]), "match them"),
         (([0.2], [0.01]), "needs at least 2"),
         (([], []), "estimates must be"),

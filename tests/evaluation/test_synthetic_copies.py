@@ -280,6 +280,7 @@ def test_a_folder_that_was_changed_is_refused(tmp_path):
     refused("must be a CSV or Parquet file beside it", files=["../copy_1.csv"])
     refused("must be a CSV or Parquet file beside it", files=["copy_1.pkl"])
     refused("there is no copy_3.csv", files=["copy_3.csv"])
+    refused("names a file twice", files=["copy_1.csv", "copy_1.csv"])
     refused("made", table="columns = 3")
     refused("made", table="= 3")
     (folder / ABOUT).write_text(json.dumps(about))
@@ -287,6 +288,12 @@ def test_a_folder_that_was_changed_is_refused(tmp_path):
     text = file.read_text()
     file.write_text(text.replace("smokes", "smoked", 1))
     with pytest.raises(InvalidRelease, match="column 'smokes' isn't in"):
+        SyntheticCopies.load(folder)
+    file.write_text("smokes," + text.replace("\n", "\nTrue,").removesuffix("True,"))
+    with pytest.raises(InvalidRelease, match=r"column 'smokes' is 2 times in copy_2\.csv"):
+        SyntheticCopies.load(folder)
+    file.write_text(text.splitlines(keepends=True)[0])  # of 0 records all shares were 0
+    with pytest.raises(InvalidRelease, match="copy 2 has no records"):
         SyntheticCopies.load(folder)
     file.write_text(text.replace("True", "maybe"))
     with pytest.raises(InvalidRelease, match=r"copy_2.csv: column '(votes|smokes)'"):

@@ -47,6 +47,20 @@ def test_coarser_groups_each_have_their_own(fitted):
     assert list(az.summary(found).index) == ["p[north]", "p[south]"]
 
 
+@pytest.mark.parametrize("kind", ["polars", "pyarrow"])
+def test_totals_may_be_of_polars_or_arrow(fitted, kind):
+    table = getattr(pytest.importorskip(kind), {"polars": "DataFrame", "pyarrow": "table"}[kind])
+    found = poststratify(fitted, table(FRAME.to_dict("list")), by="region")
+    assert found.posterior.equals(poststratify(fitted, FRAME, by="region").posterior)
+
+
+def test_labels_of_coarser_groups_that_are_written_alike_are_one(fitted):
+    found = poststratify(fitted, FRAME.assign(region=[1, "1", 2, 2]), by="region").posterior["p"]
+    p = fitted.posterior["p"].to_numpy()
+    assert found["region"].to_numpy().tolist() == ["1", "2"]
+    np.testing.assert_allclose(found.sel(region="1"), p[..., 0], rtol=1e-12)
+
+
 def test_a_fit_is_known_by_what_is_kept(fitted, tmp_path):
     found = poststratify(fitted, FRAME, by="region")
     assert found.attrs["guarantee"] == fitted.attrs["guarantee"]

@@ -101,7 +101,11 @@ def test_a_county_is_in_its_state_alone():
 
 def test_exact_totals_make_groups_of_public_size():
     read = bdp.Release.from_noisy_tables(
-        {"counties": COUNTIES}, exact=STATES, neighbours="replace_one", **NOISY
+        {"counties": COUNTIES},
+        exact=STATES,
+        neighbours="replace_one",
+        absent="impossible",
+        **NOISY,
     )
     assert (read.by, read.groups) == ("state", ("A", "B"))
     assert [part.mechanism.n for part in read.parts] == [903, 412]
@@ -139,6 +143,16 @@ def test_codes_that_begin_with_0_are_texts_in_all_files_of_a_folder(tmp_path: Pa
         bdp.Release.from_noisy_tables(tmp_path, **NOISY)
 
 
+def test_a_column_with_texts_in_one_file_has_texts_in_all(tmp_path: Path):
+    (tmp_path / "1.csv").write_text("age,count\n1,3\n2,5\n90+,1\n")
+    (tmp_path / "2.csv").write_text("age,sex,count\n1,f,3\n2,f,5\n90+,f,1\n")
+    whole = bdp.Release.from_noisy_tables(tmp_path, **NOISY)
+    assert whole.mechanism.axes[0].categories == ("1", "2", "90+")  # type: ignore[attr-defined]
+    (tmp_path / "1.csv").write_text("age,count\n1,3\n2,5\n")
+    with pytest.raises(bdp.errors.InvalidInput, match=r"no row for 1 of its 3.*'age' = '90\+'"):
+        bdp.Release.from_noisy_tables(tmp_path, **NOISY)
+
+
 @pytest.mark.parametrize("kind", ["polars", "pyarrow"])
 def test_tables_may_be_of_polars_or_arrow(kind: str):
     table = getattr(pytest.importorskip(kind), {"polars": "DataFrame", "pyarrow": "table"}[kind])
@@ -171,6 +185,7 @@ def changed(frame: pd.DataFrame, **columns: Any) -> pd.DataFrame:
         ([changed(STATES, count=[1.0, 2.5])], {}, r"type float64.*as they were drawn"),
         ([changed(STATES, count=pd.array([1, None], dtype="Int64"))], {}, r"neither missing"),
         ([changed(STATES, count=np.array([1, 2**63 + 1], np.uint64))], {}, r"nor beyond int64"),
+        ([changed(STATES, count=[1, -(2**63)])], {}, r"nor beyond int64"),
         ([STATES[:0]], {}, r"has 0 rows"),
         ([changed(STATES, state=["A", None])], {}, r"column 'state' has missing labels"),
         ([changed(STATES, state=[["A"], ["B"]])], {}, r"column 'state' holds lists"),
@@ -196,6 +211,11 @@ def changed(frame: pd.DataFrame, **columns: Any) -> pd.DataFrame:
             r"other labels than exact",
         ),
         ([COUNTIES], {"exact": STATES}, r"exact is a DataFrame, public"),
+        (  # A alone lacks z, B alone y: counts left out for their size would look the same
+            [COUNTIES],
+            {"exact": STATES, "neighbours": "replace_one"},
+            r"no row for 2 of its 6.*not if rows were left out because of their counts",
+        ),
         (
             [
                 COUNTIES,
@@ -215,3 +235,6 @@ def test_a_table_of_too_many_cells_is_refused():
     frames = [pd.DataFrame({name: range(101), "count": 0}) for name in ("a", "b", "c")]
     with pytest.raises(bdp.errors.InvalidInput, match=r"1,030,301 combinations.*1,000,000 at most"):
         bdp.Release.from_noisy_tables(frames, **NOISY)
+    names = {"a": range(40_000), "b": range(40_000), "count": 0}  # of 13 GB
+    with pytest.raises(bdp.errors.InvalidInput, match="1,600,000,000 combinations"):
+        bdp.Release.from_noisy_tables([pd.DataFrame(names)], **NOISY)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy import special, stats
 
@@ -451,6 +452,9 @@ def test_tables_need_all_columns():
         ([1.0, 2.0], "must be a table"),
         ({"y": [1.0, 2.0]}, "no column 'a'"),
         (TABLE | {"a": ["u", "v"]}, "doesn't hold numbers"),
+        (TABLE | {"a": [0.5]}, "columns of different lengths"),
+        (pa.table(TABLE), r"columns have no names.*data\.to_pandas\(\)"),
+        ("rows.csv", "no records; those of a file"),
     ):
         with pytest.raises(bdp.errors.InvalidInput, match=message):
             made.stan_data(wrong)

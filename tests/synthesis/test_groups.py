@@ -110,3 +110,13 @@ def test_a_bare_categorical_keeps_its_order_as_one_in_a_series_does():
 def test_a_table_of_arrows_is_refused_with_the_way_out():
     with pytest.raises(bdp.errors.InvalidInput, match=r"data is a Table .* data\.to_pandas\(\)"):
         bdp.BetaBinomialSynthesizer(epsilon=1.0).release(pa.table({"x": [0, 1, 1]}))
+
+
+def test_records_are_not_their_own_groups():
+    """Sizes of groups are public: grouped by themselves, records would leave with exact counts."""
+    answers, frame = np.array([0, 1, 1]), pd.DataFrame({"voted": [0, 1, 1]})
+    made = bdp.synthesizers.DiscreteLaplaceSynthesizer(epsilon=1.0)
+    for data, by in ((answers, answers), (frame["voted"], frame["voted"].map({0: "no", 1: "yes"}))):
+        with pytest.raises(bdp.errors.InvalidInput, match="by is what is to be protected"):
+            made.release(data, by=by)
+    assert made.release(frame["voted"], by=frame["voted"].rename("other")).groups == (0, 1)

@@ -81,6 +81,22 @@ def test_what_stands_between_fields_is_seen_in_the_first_line_alone(separator, t
     assert pd.concat(scan(path, "b"))["b"].tolist() == [f"x{other}y{other}z", "w"]
 
 
+def test_a_name_may_have_another_sign_in_it(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("income, net;age;job\n1;2;a,b\n")
+    assert read_table(path)["income, net"].tolist() == [1]
+    assert pd.concat(scan(path, "job"))["job"].tolist() == ["a,b"]
+
+
+def test_empty_lines_that_are_no_records_are_left_out(tmp_path):
+    path = tmp_path / "a.csv"
+    for text in ("voted\n1\n0\n\n\n", "voted,age\n1,20\n\n0,\n"):
+        path.write_text(text)
+        assert read_table(path)["voted"].tolist() == [1, 0]
+    path.write_text("voted\n1\n0\nNA\n\n")
+    assert read_table(path)["voted"].isna().tolist() == [False, False, True]
+
+
 def test_an_index_that_has_a_name_is_a_column(tmp_path):
     path = tmp_path / "a.parquet"
     FRAME.set_index("region").to_parquet(path)
@@ -121,8 +137,9 @@ BAD = {
     "utf-16, no mark": (ROWS.encode("utf-16-le"), "a.csv", "but in UTF-16"),
     "latin-1": (f"{ROWS}1,é\n".encode("latin-1"), "a.csv", "perhaps it is in Windows-1252"),
     "a name in latin-1": (f"é,{ROWS}".encode("latin-1"), "a.csv", "iconv -f WINDOWS-1252 -t UTF-8"),
-    "empty": (b"", "a.csv", "is empty: its first line must have the columns' names"),
+    "empty": (b"", "a.csv", "is empty, or its first line is: that must have the columns' names"),
     "a blank line": (b"\n1,2\n", "a.csv", "is empty"),
+    "a blank record": (b"voted\n1\n\n0\n", "a.csv", "which may be a missing value: write NA there"),
     "a long row": (f"{ROWS}1,2,3\n".encode(), "a.csv", "a row has more fields than the first"),
     "all rows long": (
         b"voted,name\n1,Quetzal,7919\n", "a.csv", "has rows with more fields than its first line"

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import bayesdp as bdp
-from bayesdp.synthesis.tables import answers, group_labels, read_table
+from bayesdp.synthesis.tables import answers, group_labels, guessed, read_table
 
 
 def column_of(place: Path, *values: str, text: bool = True):
@@ -150,3 +150,22 @@ def test_a_column_that_misses_its_first_megabyte_is_of_numbers(tmp_path):
         bounds, epsilon=60.0, neighbours="add_remove", missing="drop"
     )
     assert np.isclose(made.release(bdp.scan(path, ["x", "y"])).outputs[0][0], 1, atol=3)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (["2", "1", "2"], [2, 1, 2]),
+        (["2.5", "1", "2"], [2.5, 1.0, 2.0]),
+        (["True", "False"], [True, False]),
+        (["01", "1", "10"], ["01", "1", "10"]),
+        (["-01", "x,y", '"'], ["-01", "x,y", '"']),
+        (["0", "0.5"], [0.0, 0.5]),
+        (["a", "1"], ["a", "1"]),
+    ],
+)
+def test_codes_stay_texts_and_other_numerals_are_numbers(written, read):
+    found = guessed(pd.Series(written, dtype=object))
+    assert found.tolist() == read
+    assert [type(each) for each in found.tolist()] == [type(each) for each in read]
+    assert guessed(pd.Series([*written, None], dtype=object)).isna().tolist()[-1]

@@ -98,7 +98,7 @@ class ERGMModel(Model):
     always possible. The attrs have the constraint in force and, for the joint sampler, the
     "auxiliary" in use.
 
-    `fit` has two options, for the joint sampler. `auxiliary` (int, "exact", "tempered" or None) is
+    `fit` has two options of the joint sampler. `auxiliary` (int, "exact", "tempered" or None) is
     the source of the model's normalizing constant: "exact" lists all graphs, of at most 22 dyads,
     or multiplies over pairs of nodes, where the model has them independent; "tempered" runs chains
     that cross between sparse and dense graphs; an int is the number of proposals for each auxiliary
@@ -183,6 +183,12 @@ class ERGMModel(Model):
                 constraint=self.constraint,
                 progress=run.progress,
                 **options,
+            )
+        if unused := [name for name, value in run.options.items() if value is not None]:
+            raise InvalidInput(
+                f"{unused[0]} is for engine='exchange', the joint sampler, and the hidden graph "
+                f"sums out here, so that engine is {quoted(run.engine)}; leave it out, or ask for "
+                "'exchange'"
             )
         options = {**run.chained, "progress": run.progress}
         return ergm_dyads.sample_dyads(*given, self.prior, engine=run.engine, **options)

@@ -77,6 +77,7 @@ class BetaModel(CensoredCopiesModel):
 
     family: ClassVar[str] = "beta"
     population: ClassVar[str] = "beta"
+    grouped: ClassVar[str] = "BetaRegressionModel"
     derived: ClassVar[frozenset[str]] = frozenset({"sd", "quantile"})
 
     def _checked_prior(self) -> Prior:

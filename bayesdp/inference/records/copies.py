@@ -46,6 +46,8 @@ class CensoredCopiesModel(Model):
 
     population: ClassVar[str]
     """Its name in `bayesdp.engines.exchange`."""
+    grouped: ClassVar[str]
+    """Name of the model that takes groups."""
     views: ClassVar[tuple[type[View], ...]] = (BetaCopiesView,)
     engines: ClassVar[tuple[str, ...]] = ("exchange",)
     reason: ClassVar[str] = (
@@ -99,15 +101,18 @@ class CensoredCopiesModel(Model):
         """
         from bayesdp.engines.exchange import CopiesPosterior
 
-        part = one_group(only_one(release, "exchange")).parts[0]
+        part = self._alone(only_one(release, "exchange")).parts[0]
         view = self._view_of(part)
         sizes = sizes_of_records(self._possible, view.n, type(self).__name__)
         return CopiesPosterior(view, part.outputs, self.prior, sizes, self.population)
 
     def read_naive(self, release: Release) -> Any:
         """Read all copies' records as if they were confidential ones."""
-        part = one_group(release).parts[0]
+        part = self._alone(release).parts[0]
         return rescaled(part, self._view_of(part).bounds)
+
+    def _alone(self, release: Release) -> Release:
+        return one_group(release, f"fit bdp.models.{self.grouped}")
 
     def sample(self, run: Run) -> Draws:
         """Run chains over the parameters, the records and what the mechanism drew."""

@@ -72,6 +72,7 @@ class LogitNormalModel(CensoredCopiesModel):
 
     family: ClassVar[str] = "logit_normal"
     population: ClassVar[str] = "logit_normal"
+    grouped: ClassVar[str] = "LogitNormalRegressionModel"
     derived: ClassVar[frozenset[str]] = frozenset({"mean", "sd", "quantile"})
 
     def _checked_prior(self) -> Prior:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from bayesdp.engines.raked_tables import systematic
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.inference.totals import TOTAL, indexed, places_of, totals_from
+from bayesdp.inference.totals import indexed, places_of, totals_from
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -156,12 +156,19 @@ def _named(column: Any, totals: Any) -> pd.Series[Any]:
             f"totals has {quoted(totals)} for {quoted(column)}; give the totals of its labels, as "
             'in {"sex": {"f": 5100, "m": 4900}}'
         )
-    return pd.Series(totals).rename_axis(column)
+    series, names = pd.Series(totals), list(column) if isinstance(column, tuple) else [column]
+    if series.index.nlevels != len(names):
+        raise InvalidInput(
+            f"totals has labels for {', '.join(map(quoted, names))} that don't name a cell of each "
+            'such column; they must be as in {"sex": {"f": 5100, ...}}, or of several columns '
+            'together {("sex", "old"): {("f", True): 2400, ...}}'
+        )
+    return series.rename_axis(names)
 
 
 def _margin(totals: Any, schema: Schema) -> tuple[Margin, float]:
-    frame = totals_from(totals, None)
-    names = tuple(name for name in frame.columns if name != TOTAL)
+    frame, members = totals_from(totals, None)
+    names = tuple(frame.columns)
     known = list(schema.columns)
     if not names or not set(names) <= set(known):
         raise InvalidInput(
@@ -171,7 +178,7 @@ def _margin(totals: Any, schema: Schema) -> tuple[Margin, float]:
     columns = [schema.columns[name] for name in names]
     labels = tuple(tuple(column.names) for column in columns)
     codes = [places_of(name, frame[name], each) for name, each in zip(names, labels, strict=True)]
-    numbers = indexed(codes, frame[TOTAL], labels, names, again=False)
+    numbers = indexed(codes, members, labels, names, again=False)
     total = float(numbers.sum())
     places = tuple(known.index(name) for name in names)
     return Margin(names, places, numbers / total, labels), total

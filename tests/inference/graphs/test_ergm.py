@@ -386,6 +386,8 @@ class TestTheNaiveFit:
         ({"seed": -1}, "seed is -1"),
         ({"engine": "jags"}, "engine is 'jags'"),
         ({"auxiliary": 0, "engine": "exchange"}, "auxiliary is 0"),
+        ({"auxiliary": 500}, "auxiliary is for engine='exchange'.* engine is 'pymc'"),
+        ({"tempering": 500, "engine": "stan"}, "tempering is for engine='exchange'"),
     ],
 )
 def test_bad_arguments_are_named(release, arguments, message):

@@ -231,6 +231,14 @@ def test_other_mechanisms_are_refused():
         bdp.models.BetaModel(n=9).fit(release)
 
 
+@pytest.mark.parametrize("name", ["Beta", "LogitNormal"])
+def test_groups_have_a_model_of_their_own(name):
+    made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=1.0, size=5, groups=["a", "b"])
+    release = made.release(np.array([0.3, 0.6]), by=["a", "b"])
+    with pytest.raises(bdp.errors.InvalidInput, match=f"fit bdp.models.{name}RegressionModel"):
+        getattr(bdp.models, f"{name}Model")(n=1).fit(release)
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [

@@ -101,6 +101,14 @@ def test_a_cell_without_members_counts_for_nothing():
     np.testing.assert_allclose(raked.table("sex", seed=1).draws, [[1, 0]] * 3)
 
 
+def test_a_column_may_be_called_total():
+    schema = bdp.Schema({"total": {"type": "boolean"}, "old": {"type": "boolean"}})
+    records = np.array([[0, 0], [0, 1], [1, 1]], dtype=np.uint16)
+    fitted = posterior_of([records] * 3, schema, [["total", "old"]])
+    raked = poststratify(fitted, {"total": {True: 3, False: 1}})
+    np.testing.assert_allclose(raked.table("total", seed=1).draws, [[0.25, 0.75]] * 3)
+
+
 @pytest.mark.parametrize(
     ("totals", "message"),
     [
@@ -108,12 +116,14 @@ def test_a_cell_without_members_counts_for_nothing():
         ({"sex": {"f": 1, "m": -2}}, "totals has -2"),
         ({"sex": {"f": 1, "x": 2, "m": 1}}, "has sex 'x', which the posterior hasn't"),
         ({"sex": 3}, "totals has 3 for 'sex'"),
+        ({("sex", "age"): SEX}, "labels for 'sex', 'age' that don't name a cell of each"),
         ({"sect": SEX}, "some of the columns sex, age, smokes"),
         ({"sex": SEX, "age": {"[18, 40)": 1, "[40, 90]": 2}}, "add up to 100, 3"),
         ([BOTH, pd.Series({"f": 60.0, "m": 40}).rename_axis("sex")], "contradict one another"),
         ([BOTH, BOTH], "two margins of the same columns"),
         (pd.concat([BOTH, BOTH]), "more than one total for sex 'f'"),
         (pd.Series(SEX), "whose index has no names"),
+        (pd.Series({("f", "f"): 1}).rename_axis(["sex", "sex"]), "or one twice"),
         ([], "totals is empty"),
         ({}, "totals is empty"),
         ([3], "totals is a int"),
