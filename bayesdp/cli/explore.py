@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from bayesdp.checks import check_at_least_one
 from bayesdp.cli import options
 from bayesdp.errors import InvalidInput, quoted
 
@@ -42,8 +41,7 @@ def explore(
             )
         title = title or f"{released.variable}, {released.by} {group}"
         released = released[labels[group]]
-    sizes = None if n is None else range(check_at_least_one("n", n), n + 1)
-    model = BinomialModel(options.pair("prior", prior), n=sizes)
+    model = BinomialModel(options.pair("prior", prior), n=n)
     page = write_explorer(released, out, model=model, level=level, title=title, force=force)
     typer.echo(f"explorer written to {page}")
     if show:

@@ -19,6 +19,7 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.combining import combine, proportions
 from bayesdp.inference.counts.binomial import BinomialModel
 from bayesdp.inference.counts.multinomial import MultinomialModel
+from bayesdp.inference.sizes import check_said_once, said_of
 from bayesdp.release import Part, Release
 from bayesdp.report.html import render_page, shipped_text
 from bayesdp.report.inputs import label_of
@@ -69,7 +70,7 @@ def write_explorer(
         The file to write. It must not exist, unless `force` is true.
     model : BinomialModel, optional
         The prior and, where the release doesn't say it, the number of records: a single n, such as
-        ``BinomialModel(n=range(500, 501))``, where the slider starts. Default: a uniform prior.
+        ``BinomialModel(n=500)``, where the slider starts. Default: a uniform prior.
     level : float
         Level of all intervals, in (0, 1).
     title : str, optional
@@ -173,20 +174,15 @@ def _records(part: Part, model: BinomialModel) -> int:
     """The number of records: the release's, or the model's where the release doesn't say."""
     if model.weights is not None:
         raise InvalidInput("the model has weights, which an explorer doesn't take; give it n alone")
-    n = part.mechanism.n
-    if n is not None:
-        if model.n is not None:
+    n, said = part.mechanism.n, said_of(model.n, [part])
+    check_said_once(said, n)
+    if n is None:
+        if said is None or len(said) != 1:
             raise InvalidInput(
-                f"the model has a prior on n, but the release says n = {n}; leave n out of the "
-                "model"
+                "n is confidential in this release, and an explorer slides one number from a "
+                "start; give the model a single one, for example BinomialModel(n=500) (--n 500)"
             )
-    elif model.n is None or len(model.n) != 1:
-        raise InvalidInput(
-            "n is confidential in this release, and an explorer slides one number from a start; "
-            "give the model a single one, for example BinomialModel(n=range(500, 501)) (--n 500)"
-        )
-    else:
-        n = int(model.n[0][0])
+        n = said[0][0]
     if not 1 <= n <= MOST_RECORDS:
         raise InvalidInput(f"n is {n}; an explorer takes 1 to {MOST_RECORDS:,} records")
     return n

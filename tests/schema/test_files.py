@@ -71,7 +71,10 @@ def test_names_of_files(tmp_path):
     frame.to_parquet(tmp_path / "a.parquet")
     for name in ("a.csv", "a.parquet"):
         assert bdp.Schema.template(str(tmp_path / name)) == bdp.Schema.template(frame.columns)
-    for text in ("a;b;c,d\n", "a\tb;\n", "a;\n", "1,2\n", "a,a\n", "a,,b\n", "nan,b\n", '"a\n'):
+    (tmp_path / "b.csv").write_text("a;b;c,d\n1;2;3,5\n")
+    named = bdp.Schema.template(["a", "b", "c,d"])
+    assert bdp.Schema.template(tmp_path / "b.csv") == named
+    for text in ("a\tb;\n", "a;\n", "1,2\n", "a,a\n", "a,,b\n", "nan,b\n", '"a\n'):
         (tmp_path / "b.csv").write_text(text)
         with pytest.raises(InvalidInput, match=r"b\.csv' has no line of names first: texts in"):
             bdp.Schema.template(tmp_path / "b.csv")

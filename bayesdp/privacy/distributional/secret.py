@@ -46,6 +46,11 @@ def attributes(n: int, private: Sequence[int]) -> list[Secret]:
         Number of records; other data are refused, as some would go unprotected.
     private : sequence of int
         Positions of the private attributes in a record.
+
+    Raises
+    ------
+    InvalidInput
+        If `n` isn't a whole number from 1, or `private` is empty or isn't of positions.
     """
     n, private = check_at_least_one("n", n), _positions("private", private)
     if not private:
@@ -60,6 +65,11 @@ def groups(members: Sequence[Sequence[int]]) -> list[Secret]:
     ----------
     members : sequence of sequences of int
         Positions of each group's records.
+
+    Raises
+    ------
+    InvalidInput
+        If `members` isn't a list of groups of positions.
     """
     if not isinstance(members, Iterable):
         raise InvalidInput(f"members is {quoted(members)}; it must be a list of groups")
