@@ -40,11 +40,11 @@ from bayesdp.core.outputs import structured
 from bayesdp.core.outputs.numbers import Numbers
 from bayesdp.core.views import GraphView, View
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.mechanisms.graphs.separate_noise import separate
 from bayesdp.mechanisms.noise.additive import AdditiveNoise, noise_space
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism
 from bayesdp.mechanisms.noise.laws import LaplaceNoise
 from bayesdp.mechanisms.noise.pure import up
-from bayesdp.mechanisms.noise.reach import separate
 from bayesdp.networks.degree_sequences import degrees
 from bayesdp.networks.evidence import Evidence, SeenDegrees
 from bayesdp.networks.network import Network, as_network

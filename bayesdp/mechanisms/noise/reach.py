@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.core.vector_views import SeparateNoiseView
 from bayesdp.core.views import Cell, Ends, Floats, Integer, Integers
 from bayesdp.errors import InvalidInput
 
@@ -88,14 +87,3 @@ def integers(cell: Cell, outputs: Sequence[Any]) -> list[Integer]:
         return Integer(likely, logp)
 
     return [integer(column) for column in np.array(outputs).reshape(len(outputs), -1).T]
-
-
-def separate(cells: Sequence[Cell]) -> SeparateNoiseView:
-    """Return the view of a vector whose components have these noises."""
-
-    def each(outputs: Sequence[Any]) -> list[Integer]:
-        columns = np.array(outputs).T[:, :, None]
-        laws = [integers(cell, z) for cell, z in zip(cells, columns, strict=True)]
-        return [law for (law,) in laws]
-
-    return SeparateNoiseView(tuple(cells), each)

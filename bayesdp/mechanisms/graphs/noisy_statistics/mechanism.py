@@ -75,6 +75,7 @@ from bayesdp.mechanisms.graphs.noisy_statistics.frame import (
     one_each,
     public_frame,
 )
+from bayesdp.mechanisms.graphs.separate_noise import separate
 from bayesdp.mechanisms.noise.fields import (
     check_each_positive,
     check_granularity,
@@ -85,7 +86,6 @@ from bayesdp.mechanisms.noise.gaussian_profiles import gaussian_profile
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
 from bayesdp.mechanisms.noise.laws import GaussianNoise, LaplaceNoise, Noise
 from bayesdp.mechanisms.noise.pure import up
-from bayesdp.mechanisms.noise.reach import separate
 from bayesdp.networks.evidence import Evidence, SeenStatistics
 from bayesdp.networks.network import Network, as_network
 from bayesdp.privacy.guarantee import Strength
