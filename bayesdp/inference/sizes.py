@@ -188,7 +188,7 @@ def told_size(n: Any) -> str:
 
     Parameters
     ----------
-    n : as taken or returned by `sizes_of_prior` or `kept_sizes`
+    n : as returned by `kept_sizes`
     """
     if isinstance(n, Mapping):
         return json.dumps({str(label): _told(one) for label, one in n.items()})
@@ -196,8 +196,7 @@ def told_size(n: Any) -> str:
 
 
 def _told(n: Any) -> int | dict[str, float]:
-    given = isinstance(n, list) and isinstance(n[0], tuple)
-    sizes, chances = np.array(n if given else sizes_of_prior(n)).T
+    sizes, chances = np.array(sizes_of_prior(n)).T
     least, most = int(sizes.min()), int(sizes.max())
     if least == most:
         return least

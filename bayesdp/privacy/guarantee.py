@@ -15,6 +15,9 @@ from bayesdp.privacy.neighbours import BELIEFS, Neighbours, check_neighbours
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_SMALLEST = 1e-300
+"""Epsilon below which scales, as 1 / epsilon, aren't finite."""
+
 
 class Strength(StrEnum):
     """Strength of a guarantee: proved, conditional on assumptions, or only published."""
@@ -185,11 +188,11 @@ def shown_down(value: float, digits: int = 6) -> str:
 
 
 def check_epsilon(epsilon: float, name: str = "epsilon") -> float:
-    """Return `epsilon` as a float if it is positive and finite, else raise InvalidInput."""
+    """Return `epsilon` as a float if it and 1 / epsilon are finite, else raise InvalidInput."""
     checked = as_float(epsilon)
-    if not 0 < checked < math.inf:
+    if not _SMALLEST <= checked < math.inf:
         raise InvalidInput(
-            f"{name} is {quoted(epsilon)}; it must be a positive finite number "
+            f"{name} is {quoted(epsilon)}; it must be a positive finite number, at least 1e-300 "
             "(a smaller epsilon promises more privacy; 0 would release nothing but noise)"
         )
     return checked

@@ -226,10 +226,9 @@ def gaussian_divergence(shift: float, epsilon: float) -> float:
     x = epsilon / shift - shift / 2
     if x > _NOTHING:
         return 0.0
-    if x < 0 and shift > 1:  # no cancellation: the first term is more than 1.5 times the second
-        return float(
-            scipy.special.ndtr(-x) - math.exp(epsilon + scipy.special.log_ndtr(-x - shift))
-        )
+    if x < 0 and shift > 1:  # no cancellation: the first term is more than 1.5 times the second,
+        ratio = scipy.special.erfcx((x + shift) / math.sqrt(2))  # which is phi(x) by a Mills ratio
+        return float(scipy.special.ndtr(-x) - math.exp(-x * x / 2) * ratio / 2)
     # Else phi(x) times the difference of two Mills ratios, as one integral of positive terms.
     y, weight = half_line(1 / (max(x, 0.0) + 1), 60 + 2 * abs(x))
     terms = -np.expm1(-shift * y) * np.exp(-x * y - y * y / 2) * weight

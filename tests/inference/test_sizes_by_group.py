@@ -123,6 +123,21 @@ def test_models_with_such_numbers_compare_and_hash():
     assert kept_sizes(kept_sizes(SIZES)) == kept_sizes(SIZES)
 
 
+def test_models_without_groups_compare_by_n_too():
+    for made in (
+        lambda n: bdp.models.LogLinearModel("a + b", n=n),
+        lambda n: bdp.LogisticRegressionModel("a ~ b", n=n),
+        lambda n: bdp.models.BetaModel(n=n),
+    ):
+        assert made(range(5, 9)) == made(range(5, 9))
+        assert made(7) != made(8)
+        assert "range(5, 9)" in repr(made(range(5, 9)))
+    table = bdp.mechanisms.DiscreteLaplaceMechanism(2.0, 1.0, dimension=4)
+    model = bdp.models.LogLinearModel("a + b", n={"x": 40}, categories={"a": [0, 1], "b": [0, 1]})
+    with pytest.raises(bdp.errors.InvalidInput, match="no groups; give the number of its records"):
+        model.fit(bdp.Release.of(table, [(5, 3, 4, 9)]))
+
+
 def test_means_of_groups_of_known_numbers_are_pooled():
     """As where the release says the numbers."""
     values, sizes = {"a": 30.0, "b": 12.5, "c": -9.0}, {"a": 60, "b": 30, "c": 25}
@@ -283,8 +298,10 @@ def test_a_series_has_labels_of_groups():
     by_number = pd.Series([0.2, 0.8], index=[500, 501])
     with pytest.raises(bdp.errors.InvalidInput, match=r"n\[500\] is 0\.2; it must be a whole"):
         bdp.BinomialModel(n=by_number)
-    with pytest.raises(bdp.errors.InvalidInput, match="whose labels aren't 0, 1, 2"):
-        bdp.models.LogLinearModel("a + b", n=by_number)
+    with pytest.raises(
+        bdp.errors.InvalidInput, match=r"n\['a'\] is .* whose labels aren't 0, 1, 2"
+    ):
+        bdp.BinomialModel(n={"a": by_number})
 
 
 def test_groups_that_a_release_lacks_are_refused():

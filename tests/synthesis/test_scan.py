@@ -236,7 +236,7 @@ def test_wrong_columns_and_types(people, tmp_path):
     path.write_text("a\n" + "1\n" * 1_000_000 + "SECRET\n")
     made = bdp.synthesizers.PerturbedHistogramSynthesizer(1.0, bounds={"a": (0, 1)}, bins=2)
     for source, message in (
-        (path, "people.csv' can't be read as a table: column 'a' has values of another type"),
+        (path, "people.csv' can't be read as a table: column 'a' has values that aren't a number"),
         (
             [path, path],
             "the source can't be read as a table: a file is damaged, or a column's type",

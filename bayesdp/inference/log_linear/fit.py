@@ -25,7 +25,7 @@ from bayesdp.inference.log_linear.formula import Term, name_of_term, terms_of
 from bayesdp.inference.log_linear.release import NoisyTable
 from bayesdp.inference.log_linear.several import noisy_tables
 from bayesdp.inference.several import Releases, agreed_size, parts_alone
-from bayesdp.inference.sizes import check_said_once
+from bayesdp.inference.sizes import check_said_once, said_of
 from bayesdp.mechanisms.counts.cells import shape_of
 from bayesdp.release import Part
 
@@ -111,10 +111,9 @@ def setting_of_parts(model: Any, parts: Sequence[Part]) -> Setting:
 
 def sizes_of(model: Any, parts: Sequence[Part]) -> Sequence[tuple[int, float]] | None:
     """Return the releases' sizes n, or else the model's; None where neither has any."""
-    public = agreed_size(parts, None)
-    check_said_once(model.n, public)
-    sizes: Sequence[tuple[int, float]] | None = model.n if public is None else [(public, 1.0)]
-    return sizes
+    public, said = agreed_size(parts, None), said_of(model.n, parts)
+    check_said_once(said, public)
+    return said if public is None else [(public, 1.0)]
 
 
 def _prior_of(model: Any, terms: Sequence[Term]) -> list[float | None]:

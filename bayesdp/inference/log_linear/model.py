@@ -38,7 +38,7 @@ from bayesdp.inference.log_linear.programs import data_of, new_tables
 from bayesdp.inference.log_linear.release import is_of_table, noises_of_table
 from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.several import Releases, parts_of
-from bayesdp.inference.sizes import sizes_of_prior
+from bayesdp.inference.sizes import kept_sizes
 from bayesdp.release import Part, Release
 from bayesdp.warned import warn_about
 
@@ -124,7 +124,7 @@ class LogLinearModel(Model):
     prior: float | Mapping[str, float] | None = field(default=None, compare=False)
     scale: float = 1.0
     intercept: tuple[float, float] = (0.0, 10.0)
-    n: Any = field(default=None, compare=False)
+    n: Any = None
     categories: Mapping[str, Sequence[Any]] | None = field(default=None, compare=False)
     zeros: Any = field(default=None, compare=False)
     cell_effects: bool | float = False
@@ -175,8 +175,7 @@ class LogLinearModel(Model):
                 f"intercept is {quoted(pair)}; it must be a normal prior's mean and sd, as (0, 10)"
             )
         _check_positive("intercept[1]", pair[1])
-        if self.n is not None:
-            object.__setattr__(self, "n", sizes_of_prior(self.n))
+        object.__setattr__(self, "n", kept_sizes(self.n))
 
     def read(self, release: Releases) -> fits.Setting:
         """Read the noisy table, and the design of the terms."""

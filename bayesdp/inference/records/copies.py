@@ -8,14 +8,14 @@ exchange algorithm does without it: `bayesdp.engines.exchange`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_quantile_levels, is_number, keep
+from bayesdp.checks import check_quantile_levels, keep
 from bayesdp.core.censored_views import BetaCopiesView
 from bayesdp.core.views import View, check_tractable
 from bayesdp.engines.draws import Draws
@@ -23,7 +23,7 @@ from bayesdp.inference.base import Model, Run
 from bayesdp.inference.predictive_statistics import Rng, Statistic, Theta, known_size
 from bayesdp.inference.readers import read_view
 from bayesdp.inference.several import Releases, one_group, only_one
-from bayesdp.inference.sizes import sizes_of_prior, sizes_of_records
+from bayesdp.inference.sizes import kept_sizes, said_of, sizes_of_records
 from bayesdp.progress import bar
 from bayesdp.release import Part, Release
 
@@ -41,7 +41,7 @@ class CensoredCopiesModel(Model):
     """
 
     prior: Prior
-    n: Any = field(default=None, compare=False)
+    n: Any = None
     quantiles: tuple[float, ...] = (0.1, 0.5, 0.9)
 
     population: ClassVar[str]
@@ -64,9 +64,7 @@ class CensoredCopiesModel(Model):
     def __post_init__(self) -> None:
         object.__setattr__(self, "prior", self._checked_prior())
         object.__setattr__(self, "quantiles", check_quantile_levels("quantiles", self.quantiles))
-        if is_number(self.n):
-            keep(self, n=check_at_least_one("n", self.n))
-        _ = self._possible  # whose own checks raise
+        keep(self, n=kept_sizes(self.n))
 
     def _checked_prior(self) -> Prior:
         """Return the prior's numbers, or raise InvalidInput."""
@@ -85,11 +83,6 @@ class CensoredCopiesModel(Model):
         """Draw n new records, in (0, 1), given one draw of the named variables."""
         raise NotImplementedError
 
-    @property
-    def _possible(self) -> list[tuple[int, float]] | None:
-        """Possible numbers of records and their probabilities, as far as the model says."""
-        return None if self.n is None else sizes_of_prior(self.n)
-
     def read(self, release: Releases) -> Any:
         """Read the law of the copies, the copies, and what n may be.
 
@@ -103,7 +96,7 @@ class CensoredCopiesModel(Model):
 
         part = self._alone(only_one(release, "exchange")).parts[0]
         view = self._view_of(part)
-        sizes = sizes_of_records(self._possible, view.n, type(self).__name__)
+        sizes = sizes_of_records(said_of(self.n, [part]), view.n, type(self).__name__)
         return CopiesPosterior(view, part.outputs, self.prior, sizes, self.population)
 
     def read_naive(self, release: Release) -> Any:
@@ -156,7 +149,7 @@ class CensoredCopiesModel(Model):
 
     def _records(self, part: Part, theta: Theta, rng: Rng) -> Any:
         """Draw new records given one draw of the parameters."""
-        n = int(theta["n"]) if "n" in theta else known_size(part, self._possible)
+        n = int(theta["n"]) if "n" in theta else known_size(part, said_of(self.n, [part]))
         return self._new(theta, self._view_of(part).bounds, n, rng).clip(*ENDS)
 
     def _view_of(self, part: Part) -> BetaCopiesView:

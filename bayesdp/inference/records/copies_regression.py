@@ -51,7 +51,7 @@ class CopiesRegressionModel(Model):
 
     predictors: Any = field(compare=False)
     prior: tuple[Any, Any] = (0.0, 2.5)
-    n: Any = field(default=None, compare=False)
+    n: Any = None
 
     population: ClassVar[str]
     """Its name in `bayesdp.engines.exchange`."""

@@ -35,7 +35,7 @@ from bayesdp.inference.records.functions import (
 )
 from bayesdp.inference.records.release import AdditiveLaw, law_of
 from bayesdp.inference.several import Releases, only_one
-from bayesdp.inference.sizes import sizes_of_prior
+from bayesdp.inference.sizes import kept_sizes, said_of, sizes_of_records
 from bayesdp.progress import bar
 from bayesdp.release import Release
 
@@ -123,7 +123,7 @@ class RecordModel(Model):
     support: Any = field(default=None, compare=False)
     probabilities: Any = None
     record_size: int = 1
-    n: Any = field(default=None, compare=False)
+    n: Any = None
 
     family: ClassVar[str] = "records"
     views: ClassVar[tuple[type[View], ...]] = (NoiseView, AnswersView, ChoiceView, DrawnCountsView)
@@ -161,8 +161,7 @@ class RecordModel(Model):
             support = checked_support(self.support)
             object.__setattr__(self, "support", support)
             object.__setattr__(self, "record_size", support.shape[1])
-        if self.n is not None:
-            object.__setattr__(self, "n", sizes_of_prior(self.n))
+        object.__setattr__(self, "n", kept_sizes(self.n))
 
     @property
     def _numbers(self) -> int:
@@ -179,7 +178,8 @@ class RecordModel(Model):
         import numba
 
         release: Release = run.read
-        sizes = self._sizes_of(release.mechanism)
+        said = said_of(self.n, release.parts)
+        sizes = sizes_of_records(said, release.mechanism.n, type(self).__name__)
         ready = self._run(law_of(release.mechanism, np.array(release.outputs)), sizes)
         with bar(run.progress, run.chains, "chains") as step:
             drawn = record_chains.sample(ready, self._started, **run.chained, step=step)
@@ -234,19 +234,3 @@ class RecordModel(Model):
         tried("probabilities", (theta,), len(table))
         tried("posterior", (rng, np.ones(len(table), dtype=np.int64)), theta.size, theta)
         return record_chains.of_counts((self.posterior, self.probabilities), table, law, sizes)
-
-    def _sizes_of(self, mechanism: Any) -> record_chains.Sizes:
-        if mechanism.n is not None:
-            if self.n is not None:
-                raise InvalidInput(
-                    f"the model has n, but the release says n = {mechanism.n}; leave n out of the "
-                    "model"
-                )
-            return [(mechanism.n, 1.0)]
-        if self.n is None:
-            raise InvalidInput(
-                "n is confidential in this release; give the model a prior on it, for example "
-                "n=range(500, 1501), or n itself if you know it"
-            )
-        sizes: record_chains.Sizes = self.n
-        return sizes

@@ -40,7 +40,7 @@ from bayesdp.inference.regression.logistic_problem import Setting, prior_of
 from bayesdp.inference.regression.logistic_programs import data_of
 from bayesdp.inference.regression.logistic_release import is_of_binary, setting_of
 from bayesdp.inference.several import Releases, parts_of
-from bayesdp.inference.sizes import sizes_of_prior
+from bayesdp.inference.sizes import kept_sizes
 from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class LogisticRegressionModel(Model):
     factors: Sequence[str] = ()
     spread: float = 1.0
     rate: tuple[float, float] = (0.0, 10.0)
-    n: Any = field(default=None, compare=False)
+    n: Any = None
     categories: Mapping[str, Sequence[Any]] | None = field(default=None, compare=False)
     zeros: Any = field(default=None, compare=False)
     data: Any = field(default=None, compare=False)
@@ -279,8 +279,7 @@ class LogisticRegressionModel(Model):
             raise InvalidInput(
                 f"factors is {quoted(names)}; it must be a sequence of columns' names"
             )
-        if self.n is not None:
-            object.__setattr__(self, "n", sizes_of_prior(self.n))
+        object.__setattr__(self, "n", kept_sizes(self.n))
 
 
 def _is_finite(value: Any) -> bool:

@@ -139,8 +139,7 @@ def _attributes_of(i: int, private: Sequence[int]) -> Callable[[Any], Hashable]:
     def priv(x: Any) -> Hashable:
         if len(x[i]) <= max(private):
             raise InvalidInput(
-                f"private has the position {max(private)}, and a record has {len(x[i])} "
-                "attributes, numbered from 0"
+                f"private has a position beyond a record's {len(x[i])} attributes, numbered from 0"
             )
         return tuple(x[i][j] for j in private)
 

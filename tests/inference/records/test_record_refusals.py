@@ -145,7 +145,7 @@ KNOWN = bdp.Release.of(bdp.mechanisms.LaplaceMechanism(1.0, 1.0, REPLACE, n=5), 
             bdp.errors.EngineFailed,
             "no records that the model drew",
         ),
-        ({"n": None}, SUM, bdp.errors.InvalidInput, "n is confidential in this release"),
+        ({"n": None}, SUM, bdp.errors.InvalidInput, "n isn't in this release"),
         ({}, KNOWN, bdp.errors.InvalidInput, "the release says n = 5; leave n out"),
         ({"n": None}, ANSWERS, bdp.errors.InvalidInput, "from 0 to k - 1"),
         (

@@ -4,6 +4,7 @@ import itertools
 import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
@@ -192,6 +193,19 @@ def test_gaussian_vectors_cost_at_most_their_bound(scale, moves):
             assert true * (1 - 1e-9) <= divergence(noise, moves[0], 1, 2, epsilon)
         if scale == 5 and true > 1e-3:  # and it isn't idle
             assert found < 1.5 * true
+
+
+@pytest.mark.parametrize(
+    ("shift", "epsilon"),
+    [(1.5, 0.1), (1.2, 0.71), (10, 49), (100, 4990), (1e5, 4.999e9), (1e6, 5e11), (4.4e9, 9.68e18)],
+)
+def test_the_gaussian_profile_keeps_its_digits_however_large_epsilon_is(shift, epsilon):
+    """Where a logarithm is as large as epsilon, its rounding was of the second term's size."""
+    with mpmath.workdps(80):
+        x = mpmath.mpf(epsilon) / mpmath.mpf(shift) - mpmath.mpf(shift) / 2
+        tail = mpmath.exp(epsilon) * mpmath.erfc((x + shift) / mpmath.sqrt(2))
+        right = (mpmath.erfc(x / mpmath.sqrt(2)) - tail) / 2
+    assert gaussian_divergence(shift, epsilon) == pytest.approx(float(right), rel=1e-7)
 
 
 @pytest.mark.parametrize("shift", [0.001, 0.1, 1.0, 4.0])

@@ -112,7 +112,7 @@ def test_secrets_of_other_data_are_refused():
                 of(sum, law, secrets)
     with pytest.raises(bdp.errors.InvalidInput, match="are no sequence of records"):
         D.noiseless_epsilon(abs, [{(5, ()): 1.0}], D.records(1))
-    with pytest.raises(bdp.errors.InvalidInput, match="position 2, and a record has 2 attributes"):
+    with pytest.raises(bdp.errors.InvalidInput, match="position beyond a record's 2 attributes"):
         D.noiseless_epsilon(len, [{(((0, 1),), ()): 1.0}], D.attributes(1, [2]))
     with pytest.raises(bdp.errors.InvalidInput, match="private is empty"):
         D.attributes(1, [])
