@@ -156,9 +156,15 @@ def summed_cells(
         (n, x := np.arange(low, high + 1), log_law_of_counts(parts, n, x) + np.log(probability))
         for n, probability, low, high in windows
     )
-    cells = Cells(x.astype(np.float64), (n - x).astype(np.float64), law,
-                  beta_binomial_logpmf(x, n, *prior))  # fmt: skip
-    return _trimmed(_possible(cells))
+    return _trimmed(_possible(cells_of(n, x, law, prior)))
+
+
+def cells_of(
+    n: int, x: NDArray[np.int64], log_law: NDArray[np.float64], prior: tuple[float, float]
+) -> Cells:
+    """Make the cells of counts x among n records, whose log law is known."""
+    successes, failures = x.astype(np.float64), (n - x).astype(np.float64)
+    return Cells(successes, failures, log_law, beta_binomial_logpmf(x, n, *prior))
 
 
 def _possible(cells: Cells) -> Cells:
@@ -272,12 +278,7 @@ def _cells_within(
     high: int,
 ) -> Cells:
     x = np.arange(low, high + 1)
-    return Cells(
-        x.astype(np.float64),
-        (n - x).astype(np.float64),
-        log_law_of_counts(parts, n, x) + np.log(probability),
-        beta_binomial_logpmf(x, n, *prior),
-    )
+    return cells_of(n, x, log_law_of_counts(parts, n, x) + np.log(probability), prior)
 
 
 def window(

@@ -27,11 +27,10 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.engines.enumeration import Cells, is_noisy_count
+from bayesdp.engines.enumeration import Cells, cells_of, is_noisy_count
 from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.conflict import Noise, noise_from
-from bayesdp.mechanisms.laws import beta_binomial_logpmf
 from bayesdp.release import Part
 
 Floats = NDArray[np.float64]
@@ -146,12 +145,7 @@ def weighted_cells(parts: Sequence[Part], prior: tuple[float, float], weights: A
         log_law = np.log(whole) + finite - all_ways
     kept = log_law > -np.inf
     x, log_law = x[kept], log_law[kept]
-    return Cells(
-        x.astype(np.float64),
-        (n - x).astype(np.float64),
-        log_law,
-        beta_binomial_logpmf(x, n, *prior),
-    )
+    return cells_of(n, x, log_law, prior)
 
 
 def noises_of_counts(

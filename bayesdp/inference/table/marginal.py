@@ -111,9 +111,9 @@ def _measured_in(part: Part, columns: Sequence[str]) -> tuple[list[str], Sequenc
 
 
 def _part(part: Part, found: tuple[list[str], Measured], columns: Sequence[str]) -> Part:
-    (known, one), cell = found, found[1].cell
+    known, one = found
     names = [known[k] for k in one.columns]
     order = [names.index(name) for name in columns]
     counts = [np.asarray(z)[one.slice].reshape(one.shape).transpose(order) for z in part.outputs]
-    noise = dataclasses.replace(cast(Any, cell), dimension=counts[0].size)
+    noise = dataclasses.replace(cast(Any, one.cell), dimension=counts[0].size)
     return Part(part.group, noise, tuple(tuple(each.ravel().tolist()) for each in counts))
