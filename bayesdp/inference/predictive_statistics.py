@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.sizes import said_of
 from bayesdp.release import Part
 
 Theta = Mapping[str, Any]
@@ -16,16 +17,17 @@ Statistic = Callable[[Theta, Rng], Any]
 """A function of one draw of the parameters and a generator: a statistic for the mechanism."""
 
 
-def known_size(part: Part, sizes: Sequence[tuple[int, float]] | None) -> int:
-    """Return the number of records, which the release says, or a model that has one alone.
+def known_size(part: Part, n: Any) -> int:
+    """Return the number of records, which the release says, or a model, whose field is n.
 
     Raises
     ------
     InvalidInput
-        If there are several `sizes`, or none.
+        If the model has a prior on it, or says nothing of it.
     """
     if part.mechanism.n is not None:
         return int(part.mechanism.n)
+    sizes = said_of(n, [part])
     if sizes is None or len(sizes) > 1:
         raise InvalidInput(
             "n is confidential in this release, and a posterior has no draws of it; outputs can't "

@@ -144,7 +144,7 @@ def number_of(n: Any, parts: Sequence[Part]) -> int | None:
     return None if said is None else said[0][0]
 
 
-def said_of(n: Any, parts: Sequence[Part], least: int = 0) -> Sizes | None:
+def said_of(n: Any, parts: Sequence[Part]) -> Sizes | None:
     """Return what a model says of the number of records in one group; None if it says nothing.
 
     Parameters
@@ -153,8 +153,6 @@ def said_of(n: Any, parts: Sequence[Part], least: int = 0) -> Sizes | None:
         The model's field.
     parts : sequence of Part
         Parts of the group, whose label may be a text in `n`, as files have no other keys.
-    least : int
-        The smallest number that a prior may have.
 
     Raises
     ------
@@ -175,7 +173,7 @@ def said_of(n: Any, parts: Sequence[Part], least: int = 0) -> Sizes | None:
                 "a prior on it, by its label; or one for all, without a label"
             )
         n = own
-    return sizes_of_prior(n, least)
+    return sizes_of_prior(n)
 
 
 def of_label(values: Mapping[Any, Any], label: Any) -> Any:
@@ -211,31 +209,29 @@ def check_said_once(n: Any, public: int | None) -> None:
         )
 
 
-def sizes_of_records(
-    said: Sizes | None, public: int | None, model: str, group: Any = None
-) -> Sizes:
-    """Return what the number of records may be, as either the release or the model says.
+def sizes_of_records(n: Any, parts: Sequence[Part], model: str) -> Sizes:
+    """Return what the number of records may be in one group, as the releases or the model say.
 
     Parameters
     ----------
-    said : as returned by `sizes_of_prior`, or None
-        The model's prior on it.
-    public : int or None
-        The number in the release, where it is public.
+    n : as returned by `kept_sizes`, or None
+        The model's field.
+    parts : sequence of Part
+        One for each release of the same records.
     model : str
         Name of the model, for messages.
-    group : str or int, optional
-        Label of the records' group, if the model takes each group's number.
 
     Raises
     ------
     InvalidInput
         If both say it, or neither does.
     """
+    said, public = said_of(n, parts), agreed_size(parts, None)
     check_said_once(said, public)
     if public is not None:
         return [(public, 1.0)]
     if said is None:
+        group = parts[0].group
         by_group = (
             "" if group is None else f"; or each group's, as n={{{quoted(group)}: 1000, ...}}"
         )
@@ -246,13 +242,11 @@ def sizes_of_records(
     return said
 
 
-def sizes_of_parts(parts: Sequence[Part], said: Sizes | None, model: str) -> Sizes:
-    """Return what n may be, of releases of the same records; see `sizes_of_records`.
-
-    A number in the model may be the release's too.
-    """
+def sizes_of_parts(n: Any, parts: Sequence[Part], model: str) -> Sizes:
+    """Return what `sizes_of_records` does; a number in the model may be the releases' too."""
+    said = said_of(n, parts)
     if said is None or len(said) > 1:
-        return sizes_of_records(said, agreed_size(parts, None), model, parts[0].group)
+        return sizes_of_records(n, parts, model)
     agreed_size(parts, said[0][0])
     return said
 
@@ -290,26 +284,17 @@ def check_counts(mechanism: Any, n: int) -> None:
         ) from error
 
 
-def sizes_of_counts(parts: Sequence[Part], n: Sizes | None, model: str = "BinomialModel") -> Sizes:
-    """Return what n may be, of releases of a count of ones.
-
-    Parameters
-    ----------
-    parts : sequence of Part
-        One for each release of the same records.
-    n : as returned by `sizes_of_prior`, or None
-        The model's prior on the number of records.
-    model : str
-        Name of the model, for messages.
+def sizes_of_counts(n: Any, parts: Sequence[Part], model: str) -> Sizes:
+    """Return what `sizes_of_records` does, of releases of a count of ones.
 
     Raises
     ------
     InvalidInput
-        If a release isn't of such a count, or n is given by both or neither of release and model.
+        If a release isn't of such a count, or as `sizes_of_records` does.
     """
-    public = agreed_size(parts, None)
-    known = n if public is None else [(public, 1.0)]
+    said, public = said_of(n, parts), agreed_size(parts, None)
+    known = said if public is None else [(public, 1.0)]
     largest = 1 if known is None else max(size for size, _ in known)
     for part in parts:
         check_counts(part.mechanism, largest)
-    return sizes_of_records(n, public, model, parts[0].group)
+    return sizes_of_records(n, parts, model)

@@ -178,7 +178,7 @@ class BinomialModel(Model):
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws a new count of a part's records, given the parameters."""
-        return partial(predictive.ones, self.weights, said_of(self.n, [part]), part)
+        return partial(predictive.ones, self.weights, self.n, part)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that explains the outputs."""
@@ -255,4 +255,4 @@ class BinomialModel(Model):
     def _sizes_of(self, parts: Sequence[Part]) -> Sequence[tuple[int, float]]:
         if self.weights is not None:
             raise InvalidInput("engine is 'augmentation', which has no weights; use 'exact'")
-        return sizes_of_counts(parts, said_of(self.n, parts))
+        return sizes_of_counts(self.n, parts, "BinomialModel")

@@ -36,7 +36,7 @@ from bayesdp.engines.enumeration import Cells, in_one_row, log_law_of_counts
 from bayesdp.engines.likelihood_curves import likelihood_curve
 from bayesdp.engines.pooled_proportions import given_proportions
 from bayesdp.engines.stan.replicates import replicates
-from bayesdp.engines.unknown_trials import law_of_largest
+from bayesdp.engines.unknown_trials import Law, law_of_largest
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Run
 from bayesdp.inference.conflict import Noise
@@ -48,7 +48,7 @@ from bayesdp.inference.pooled_evidence import pooled
 from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.result import group_coordinate, groups_of
 from bayesdp.inference.several import Releases, parts_of, releases_of
-from bayesdp.inference.sizes import Sizes, kept_sizes, said_of, sizes_of_counts
+from bayesdp.inference.sizes import Sizes, kept_sizes, sizes_of_counts
 from bayesdp.inference.variance_parts import GivenPopulation, Labelled, of_beta, over_counts
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
@@ -72,27 +72,12 @@ _MANY = 2_000  # likely counts of a group, whose sum is better taken once for al
 
 
 class Known(NamedTuple):
-    """Law of a group's outputs: log Pr[outputs | x, n] Pr[n] at the pairs (n, x) that may matter.
-
-    All three arrays are of these pairs, in ascending order.
-    """
+    """Law of a group's outputs: log Pr[outputs | x] at the x that may matter, and n."""
 
     law: Floats
     counts: NDArray[Any]
-    sizes: NDArray[Any]
+    n: int
     concave: bool
-
-    def of_largest(self) -> Known:
-        """The law with the same likelihood of p where n is the largest that it may be."""
-        if self.sizes[0] == self.sizes[-1]:
-            return self
-        starts = np.flatnonzero(np.diff(self.sizes, prepend=-1))
-        each = (np.split(one, starts[1:]) for one in (self.counts, self.law))
-        n, counts, law = law_of_largest(zip(self.sizes[starts].tolist(), *each, strict=True))
-        counts, law = counts[law > -math.inf], law[law > -math.inf]
-        falls = np.diff(law, 2) <= _FLAT * (1 + np.abs(law[1:-1]))
-        concave = bool(np.all(np.diff(counts) == 1) and np.all(falls))
-        return Known(law, counts, np.full(counts.size, n), concave)
 
     def likely(self) -> int:
         """Approximate number of counts that each step sums over."""
@@ -101,8 +86,9 @@ class Known(NamedTuple):
     def cells(self) -> Cells:
         """Cells of the counts that are possible, their marginal law that under a uniform p."""
         possible = self.law > -math.inf
-        ones, n = (each[possible].astype(np.float64) for each in (self.counts, self.sizes))
-        return Cells(ones, n - ones, self.law[possible], -np.log(n + 1))
+        ones = self.counts[possible].astype(np.float64)
+        even = np.full(ones.size, -math.log(self.n + 1))
+        return Cells(ones, self.n - ones, self.law[possible], even)
 
 
 @dataclass(frozen=True)
@@ -189,8 +175,8 @@ class HierarchicalBinomialModel(Model):
         kappa = np.minimum(kappa, _MOST_KAPPA)
         a = np.maximum(mean[chosen] * kappa, _LEAST)[:, None]
         b = np.maximum((1 - mean[chosen]) * kappa, _LEAST)[:, None]
-        for group, seen in zip(groups_of(release) or (), self._seen(release), strict=True):
-            yield {"group": group}, _given(seen, a, b)
+        for group, laws in zip(groups_of(release) or (), self._laws(release), strict=True):
+            yield {"group": group}, _given(laws, a, b)
 
     def from_prior(self, run: Run, rng: np.random.Generator) -> dict[str, Floats]:
         """Draw m and kappa from their priors, and the groups' proportions given them."""
@@ -205,7 +191,7 @@ class HierarchicalBinomialModel(Model):
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws a new count of a part's records, given the parameters."""
-        return partial(predictive.ones, None, said_of(self.n, [part]), part)
+        return partial(predictive.ones, None, self.n, part)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that explains the outputs."""
@@ -216,17 +202,18 @@ class HierarchicalBinomialModel(Model):
         return self.known(release)
 
     def known(self, release: Releases) -> list[Known]:
-        """Read each group's law at the counts of ones that may matter, of the largest n."""
-        return [seen.of_largest() for seen in self._seen(release)]
+        """Read each group's law at the counts that may matter, where n is the largest it may be."""
+        laws = self._laws(release)
+        return [_known(parts, own) for parts, own in zip(parts_of(release), laws, strict=True)]
 
-    def _seen(self, release: Releases) -> Iterator[Known]:
-        """Read each group's law at all pairs of n and a count that may matter, one by one."""
+    def _laws(self, release: Releases) -> Iterator[list[Law]]:
+        """Read each group's law at all n and counts that may matter, one by one."""
         _check_groups(releases_of(release)[0])
         groups = parts_of(release)
         sizes = [self._sizes_of(parts) for parts in groups]
         least = self._least([max(n for n, _ in each) for each in sizes])
         for parts, each in zip(groups, sizes, strict=True):
-            yield _seen(parts, each, least)
+            yield _laws(parts, each, least)
 
     def read_naive(self, release: Release) -> list[Known]:
         """Read each group's pooled copies as if they were its records."""
@@ -234,12 +221,11 @@ class HierarchicalBinomialModel(Model):
         known = []
         for alone in self._alone().naive_posteriors(release):
             ones, size = float(alone.a[0] - 1), float(alone.a[0] + alone.b[0] - 2)
-            counts, sizes = np.array([round(ones)]), np.array([round(size)])
-            known.append(Known(np.zeros(1), counts, sizes, True))
+            known.append(Known(np.zeros(1), np.array([round(ones)]), round(size), True))
         return known
 
     def _sizes_of(self, parts: Sequence[Part]) -> Sizes:
-        return sizes_of_counts(parts, said_of(self.n, parts), type(self).__name__)
+        return sizes_of_counts(self.n, parts, type(self).__name__)
 
     def _alone(self) -> BinomialModel:
         """The model of each group by itself."""
@@ -282,13 +268,13 @@ class HierarchicalBinomialModel(Model):
 
     def given(self, known: Sequence[Known]) -> Any:
         """Prepare the arrays that the kernels of `pooled_proportions` take."""
-        sizes, likely = [int(each.sizes[0]) for each in known], [each.likely() for each in known]
+        sizes, likely = [each.n for each in known], [each.likely() for each in known]
         many, least = _MANY if sum(likely) <= _MOST_LIKELY else 0, self._least(sizes)
         curves = [
-            likelihood_curve(each.law, each.counts, n, least)
+            likelihood_curve(each.law, each.counts, each.n, least)
             if each.concave and count > many
             else None
-            for each, n, count in zip(known, sizes, likely, strict=True)
+            for each, count in zip(known, likely, strict=True)
         ]
         some = zip(likely, curves, strict=True)
         summed = sum(count for count, curve in some if curve is None)
@@ -354,17 +340,16 @@ def _named(u: Floats, v: Floats, p: Floats) -> dict[str, Floats]:
     return {"p": p, "mean": special.expit(u), "sd": np.sqrt(variance)}
 
 
-def _given(seen: Known, a: Floats, b: Floats) -> GivenPopulation:
+def _given(laws: Sequence[Law], a: Floats, b: Floats) -> GivenPopulation:
     """Moments of a group's p given that it is Beta(a, b), shape (points, 1), block by block."""
-    size = max(1, _AT_ONCE // seen.law.size)
+    ones, law = (np.concatenate(each) for each in zip(*(own[1:] for own in laws), strict=True))
+    n = np.repeat([size for size, *_ in laws], [counts.size for _, counts, _ in laws])
+    size = max(1, _AT_ONCE // law.size)
     blocks = []
     for start in range(0, len(a), size):
         own = a[start : start + size], b[start : start + size]
-        weights = special.softmax(
-            seen.law + beta_binomial_logpmf(seen.counts, seen.sizes, *own), axis=1
-        )
-        zeros = seen.sizes - seen.counts
-        blocks.append(over_counts(weights, *of_beta(own[0] + seen.counts, own[1] + zeros)))
+        weights = special.softmax(law + beta_binomial_logpmf(ones, n, *own), axis=1)
+        blocks.append(over_counts(weights, *of_beta(own[0] + ones, own[1] + (n - ones))))
     return GivenPopulation(*map(np.concatenate, zip(*blocks, strict=True)))
 
 
@@ -376,23 +361,30 @@ def _check_groups(release: Release) -> None:
         )
 
 
-def _seen(parts: Sequence[Part], sizes: Sizes, least: float) -> Known:
+def _laws(parts: Sequence[Part], sizes: Sizes, least: float) -> list[Law]:
+    """The law at each number of records, at the counts that may matter."""
     pairs = sum(n + 1 for n, _ in sizes)
     if len(sizes) > 1 and pairs > _MOST_PAIRS:
         raise InvalidInput(
             f"the prior on n has {pairs:,} pairs of a size and a count of ones in a group, more "
             f"than {_MOST_PAIRS:,}; narrow it, or put its probability on fewer sizes"
         )
-    counts = [np.arange(n + 1) for n, _ in sorted(sizes)]
-    law = np.concatenate(
-        [
-            log_law_of_counts(parts, n, x) + math.log(probability)
-            for (n, probability), x in zip(sorted(sizes), counts, strict=True)
-        ]
-    )
-    if not law.max() > -math.inf:
+    laws = [
+        (n, x := np.arange(n + 1), log_law_of_counts(parts, n, x) + math.log(probability))
+        for n, probability in sorted(sizes)
+    ]
+    top = max(law.max() for *_, law in laws)
+    if not top > -math.inf:
         raise InvalidInput("the outputs have probability zero under the model")
-    matters = law > law.max() - least
-    of_each = np.repeat([n for n, _ in sorted(sizes)], [x.size for x in counts])
-    concave = all(part.mechanism.log_concave for part in parts)
-    return Known(law[matters], np.concatenate(counts)[matters], of_each[matters], concave)
+    kept = [(n, x, law, law > top - least) for n, x, law in laws]
+    return [(n, x[matters], law[matters]) for n, x, law, matters in kept if matters.any()]
+
+
+def _known(parts: Sequence[Part], laws: Sequence[Law]) -> Known:
+    """The law where n is the largest that matters, with the same likelihood of p."""
+    n, counts, law = law_of_largest(laws)
+    counts, law = counts[law > -math.inf], law[law > -math.inf]
+    if len(laws) == 1:
+        return Known(law, counts, n, all(part.mechanism.log_concave for part in parts))
+    falls = np.diff(law, 2) <= _FLAT * (1 + np.abs(law[1:-1]))
+    return Known(law, counts, n, bool(np.all(np.diff(counts) == 1) and np.all(falls)))

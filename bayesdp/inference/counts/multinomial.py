@@ -34,8 +34,8 @@ from bayesdp.inference.counts.multinomial_response import responses
 from bayesdp.inference.evidence_ways import Answer
 from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.result import groups_of, with_groups
-from bayesdp.inference.several import Releases, agreed_size, parts_alone, parts_of
-from bayesdp.inference.sizes import kept_sizes, said_of, sizes_of_records
+from bayesdp.inference.several import Releases, parts_alone, parts_of
+from bayesdp.inference.sizes import kept_sizes, sizes_of_records
 from bayesdp.inference.variance_parts import Labelled, of_beta, over_counts
 from bayesdp.release import Part, Release
 
@@ -186,7 +186,7 @@ class MultinomialModel(Model):
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws a part's new counts or answers, given the parameters."""
-        return partial(predictive.categories, said_of(self.n, [part]), part)
+        return partial(predictive.categories, self.n, part)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that explains the outputs."""
@@ -299,8 +299,7 @@ class MultinomialModel(Model):
         """The possible numbers of records of a group and their probabilities."""
         for part in parts:
             ways.check_fit(part, len(self.prior))
-        said = said_of(self.n, parts)
-        return sizes_of_records(said, agreed_size(parts, None), "MultinomialModel", parts[0].group)
+        return sizes_of_records(self.n, parts, "MultinomialModel")
 
 
 def _noises(groups: Sequence[tuple[Sequence[Part], Sizes]]) -> list[Noise]:

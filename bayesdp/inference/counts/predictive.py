@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,16 +14,13 @@ from bayesdp.inference.predictive_statistics import Rng, Theta, known_size
 from bayesdp.mechanisms.counts.count import Count
 from bayesdp.release import Part
 
-Sizes = Sequence[tuple[int, float]] | None
-"""The numbers of records that a model has, and their probabilities."""
 
-
-def ones(weights: Any, sizes: Sizes, part: Part, theta: Theta, rng: Rng) -> Any:
-    """Draw a count of ones, or a weighted one."""
+def ones(weights: Any, size: Any, part: Part, theta: Theta, rng: Rng) -> Any:
+    """Draw a count of ones, or a weighted one; `size` is what the model says of n."""
     if weights is not None:
         each = weights_of(weights, part.group)
         return float(sum(w * rng.binomial(k, theta["p"]) for w, k in each))
-    n = known_size(part, sizes)
+    n = known_size(part, size)
     drawn = int(rng.binomial(n, theta["p"]))
     try:
         part.mechanism.check_statistic(count := Count(drawn, n))
@@ -33,12 +29,12 @@ def ones(weights: Any, sizes: Sizes, part: Part, theta: Theta, rng: Rng) -> Any:
     return count
 
 
-def categories(sizes: Sizes, part: Part, theta: Theta, rng: Rng) -> Any:
+def categories(size: Any, part: Part, theta: Theta, rng: Rng) -> Any:
     """Draw counts of categories, or each record's category where records were answered."""
     p = np.asarray(theta["p"] if "p" in theta else theta["theta"])
     if (answers := view_of(part.mechanism, AnswersView)) is not None:
         return rng.choice(p.size, size=answers.n, p=p / p.sum())
-    return rng.multinomial(known_size(part, sizes), p / p.sum())
+    return rng.multinomial(known_size(part, size), p / p.sum())
 
 
 def events(expected: Any, n: int | None, part: Part, theta: Theta, rng: Rng) -> Any:

@@ -55,7 +55,7 @@ from bayesdp.inference.predictive_statistics import Rng, Statistic, Theta, known
 from bayesdp.inference.readers import instead
 from bayesdp.inference.result import groups_of
 from bayesdp.inference.several import Releases, parts_alone, parts_of, releases_of
-from bayesdp.inference.sizes import Sizes, kept_sizes, said_of, sizes_of_parts
+from bayesdp.inference.sizes import kept_sizes, sizes_of_parts
 from bayesdp.inference.unknown_size import over_sizes
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
 from bayesdp.mechanisms.counts.exact_statistic import value_of
@@ -110,8 +110,8 @@ class GammaModel(Model):
     n : int, range, array_like of float, or mapping of group labels to these, optional
         Where the release doesn't say the number of records: the number, a range of equally likely
         ones, or an array whose element k is Pr[n = k], in each group by itself; or each group's, as
-        {"north": 400, "south": range(50, 71)}. A prior is summed
-        out by few numbers (`bayesdp.inference.unknown_size`).
+        {"north": 400, "south": range(50, 71)}. A prior is summed out by few numbers
+        (`bayesdp.inference.unknown_size`).
 
     Raises
     ------
@@ -321,14 +321,10 @@ class GammaModel(Model):
     def _with_mean(self, rate: Floats) -> dict[str, Floats]:
         return {"rate": rate, "mean": self.shape / rate}
 
-    def _said(self, parts: Sequence[Part]) -> Sizes | None:
-        """Possible numbers of a group's records and their probabilities, as the model says."""
-        return said_of(self.n, parts, least=1)
-
     def _posterior_of(self, parts: Sequence[Part]) -> RatePosterior:
         for part in parts:
             self._check_read(part.mechanism)
-        sizes = sizes_of_parts(parts, self._said(parts), type(self).__name__)
+        sizes = sizes_of_parts(self.n, parts, type(self).__name__)
         return over_sizes(sizes, partial(self._posterior_given, parts))
 
     def _posterior_given(self, parts: Sequence[Part], n: int) -> RatePosterior:
@@ -390,7 +386,7 @@ class GammaModel(Model):
 
     def _naive(self, part: Part) -> GammaMixture:
         self._check_read(part.mechanism)
-        n = naive_size(part, self._said([part]), type(self).__name__)
+        n = naive_size(part, self.n, type(self).__name__)
         if is_exact(part.mechanism):
             return known_total(n, self._known(part, n), self.shape, self.prior)
         self._seen(part, n)  # which refuses another shape
@@ -410,7 +406,7 @@ class GammaModel(Model):
 
     def _new_statistic(self, part: Part, theta: Theta, rng: Rng) -> Any:
         """Draw the sum of new records, within the public bounds if there are any."""
-        n, view = known_size(part, self._said([part])), view_of(part.mechanism, PositiveSumView)
+        n, view = known_size(part, self.n), view_of(part.mechanism, PositiveSumView)
         total: Any = self._new_total(self._bounds_of([part]), n, float(theta["rate"]), rng)
         if view is not None:
             return view.statistic(n, min(max(total, n * view.bounds[0]), n * view.bounds[1]))

@@ -48,7 +48,7 @@ from bayesdp.inference.pooled_evidence import pooled
 from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.result import group_coordinate
 from bayesdp.inference.several import Releases, only_one, parts_of, releases_of
-from bayesdp.inference.sizes import kept_numbers, number_of, said_of
+from bayesdp.inference.sizes import kept_numbers, number_of
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.release import Part, Release
 
@@ -177,7 +177,7 @@ class HierarchicalGaussianModel(Model):
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws moments of a part's new records, given the parameters."""
-        return partial(moments, self.sd, self.statistic, said_of(self.n, [part]), part)
+        return partial(moments, self.sd, self.statistic, self.n, part)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that explains the outputs."""

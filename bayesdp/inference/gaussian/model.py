@@ -62,7 +62,7 @@ from bayesdp.inference.several import (
     parts_of,
     releases_of,
 )
-from bayesdp.inference.sizes import Sizes, alone, kept_sizes, said_of, sizes_of_parts
+from bayesdp.inference.sizes import alone, kept_sizes, said_of, sizes_of_parts
 from bayesdp.inference.unknown_size import over_sizes
 from bayesdp.release import Part, Release
 
@@ -92,8 +92,8 @@ class GaussianModel(Model):
     n : int, range, array_like of float, or mapping of group labels to these, optional
         Where the release doesn't say the number of records: the number, a range of equally likely
         ones, or an array whose element k is Pr[n = k], in each group by itself; or each group's, as
-        {"north": 400, "south": range(50, 71)}. A prior is for the
-        "exact" engine, which sums it out by few numbers (`bayesdp.inference.unknown_size`).
+        {"north": 400, "south": range(50, 71)}. A prior is for the "exact" engine, which sums it out
+        by few numbers (`bayesdp.inference.unknown_size`).
 
     Raises
     ------
@@ -147,7 +147,7 @@ class GaussianModel(Model):
             object.__setattr__(self, "prior", checked_prior(self.prior, names))
         if self.statistic not in ("mean", "sum"):
             raise InvalidInput(f"statistic is {quoted(self.statistic)}; it must be 'mean' or 'sum'")
-        keep(self, n=kept_sizes(self.n, self._least))
+        keep(self, n=kept_sizes(self.n, least=1 if self.sd is not None else 2))
 
     def posterior(self, release: Releases) -> Posterior:
         """Compute the exact posterior of mu, or of mu and sigma.
@@ -219,12 +219,12 @@ class GaussianModel(Model):
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that draws moments of a part's new records, given the parameters."""
-        return partial(moments, self.sd, self.statistic, self._said([part]), part)
+        return partial(moments, self.sd, self.statistic, self.n, part)
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that explains the outputs."""
         groups = parts_of(release)
-        said = [self._said(parts) for parts in groups]
+        said = [said_of(self.n, parts) for parts in groups]
         largest = [None if each is None else max(size for size, _ in each) for each in said]
         return noises_of_normal(groups, self.sd, largest, self.statistic)
 
@@ -243,7 +243,7 @@ class GaussianModel(Model):
     def _posterior_of(self, parts: Sequence[Part]) -> Any:
         for part in parts:
             check_read(part.mechanism)
-        sizes = sizes_of_parts(parts, self._said(parts), type(self).__name__)
+        sizes = sizes_of_parts(self.n, parts, type(self).__name__)
         return over_sizes(sizes, partial(self._posterior_given, parts))
 
     def _posterior_given(self, parts: Sequence[Part], n: int) -> MeanPosterior | PairPosterior:
@@ -259,7 +259,7 @@ class GaussianModel(Model):
 
     def _naive_posteriors(self, release: Release) -> list[Posterior]:
         name = type(self).__name__
-        parts = [(part, naive_size(part, self._said([part]), name)) for part in release.parts]
+        parts = [(part, naive_size(part, self.n, name)) for part in release.parts]
         if self.sd is None:
             pairs = [naive_pair(*part, self.statistic) for part in parts]
             return [known_pair(*pair, self.prior or ()) for pair in pairs]
@@ -321,18 +321,9 @@ class GaussianModel(Model):
 
     def _observed(self, release: Releases, engine: str) -> list[Observed]:
         parts = only_one(release, engine).parts
-        said = [self._said([part]) for part in parts]
+        said = [said_of(self.n, [part]) for part in parts]
         sizes = [None if each is None else alone(each, engine) for each in said]
         return all_observed(parts, self.sd, sizes, self.statistic, engine)
-
-    @property
-    def _least(self) -> int:
-        """The least number of records that has what is released."""
-        return 1 if self.sd is not None else 2
-
-    def _said(self, parts: Sequence[Part]) -> Sizes | None:
-        """Possible numbers of a group's records and their probabilities, as the model says."""
-        return said_of(self.n, parts, self._least)
 
     @property
     def _normal_prior(self) -> tuple[float, float] | None:

@@ -11,23 +11,18 @@ import numpy as np
 from bayesdp.core.views import NormalView, view_of
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.predictive_statistics import Rng, Theta, known_size
-from bayesdp.inference.sizes import Sizes
 from bayesdp.release import Part
 
 _TRIES = 1000
 
 
-def moments(
-    sd: float | None, statistic: str, sizes: Sizes | None, part: Part, theta: Theta, rng: Rng
-) -> Any:
+def moments(sd: float | None, statistic: str, n: Any, part: Part, theta: Theta, rng: Rng) -> Any:
     """Draw the moments of new records, within public bounds if there are any.
 
     Parameters
     ----------
-    sd, statistic
+    sd, statistic, n
         The model's fields.
-    sizes : sequence of tuples, or None
-        The numbers of records that the model has, and their probabilities.
     part : Part
     theta : mapping
         One draw of the parameters.
@@ -38,7 +33,7 @@ def moments(
     InvalidInput
         If hardly any records are within the bounds, or the number of records isn't known.
     """
-    size, sigma = known_size(part, sizes), float(theta.get("sigma", sd or 0.0))
+    size, sigma = known_size(part, n), float(theta.get("sigma", sd or 0.0))
     normal = view_of(part.mechanism, NormalView)
 
     def new() -> Any:

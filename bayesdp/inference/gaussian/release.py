@@ -33,7 +33,7 @@ from bayesdp.inference.gaussian.pair_copies import pair_through_copies
 from bayesdp.inference.gaussian.pair_noise import pair_through_noise
 from bayesdp.inference.readers import instead
 from bayesdp.inference.several import Releases, agreed_size, releases_of
-from bayesdp.inference.sizes import Sizes, sizes_of_parts
+from bayesdp.inference.sizes import sizes_of_parts
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.release import Part, Release
 from bayesdp.warned import warn_about
@@ -210,7 +210,7 @@ def noises_of_moments(parts: Sequence[Part], n: int | None, statistic: str) -> I
     yield Noise(max(alone, together), sum(each.numbers for each in apart))
 
 
-def naive_size(part: Part, said: Sizes | None, model: str) -> int:
+def naive_size(part: Part, n: Any, model: str) -> int:
     """Return the number of records that a naive analysis takes; of copies' records, any.
 
     Raises
@@ -218,7 +218,7 @@ def naive_size(part: Part, said: Sizes | None, model: str) -> int:
     InvalidInput
         If it is unknown, and what was released aren't records.
     """
-    sizes = sizes_of_parts([part], said, model)
+    sizes = sizes_of_parts(n, [part], model)
     if len(sizes) > 1 and not getattr(part.mechanism, "size", None):
         raise InvalidInput(
             "n has a prior, and noisy numbers aren't the moments of records without a number of "

@@ -23,7 +23,7 @@ from bayesdp.inference.base import Model, Run
 from bayesdp.inference.predictive_statistics import Rng, Statistic, Theta, known_size
 from bayesdp.inference.readers import read_view
 from bayesdp.inference.several import Releases, one_group, only_one
-from bayesdp.inference.sizes import kept_sizes, said_of, sizes_of_records
+from bayesdp.inference.sizes import kept_sizes, sizes_of_records
 from bayesdp.progress import bar
 from bayesdp.release import Part, Release
 
@@ -96,7 +96,7 @@ class CensoredCopiesModel(Model):
 
         part = self._alone(only_one(release, "exchange")).parts[0]
         view = self._view_of(part)
-        sizes = sizes_of_records(said_of(self.n, [part]), view.n, type(self).__name__)
+        sizes = sizes_of_records(self.n, [part], type(self).__name__)
         return CopiesPosterior(view, part.outputs, self.prior, sizes, self.population)
 
     def read_naive(self, release: Release) -> Any:
@@ -149,7 +149,7 @@ class CensoredCopiesModel(Model):
 
     def _records(self, part: Part, theta: Theta, rng: Rng) -> Any:
         """Draw new records given one draw of the parameters."""
-        n = int(theta["n"]) if "n" in theta else known_size(part, said_of(self.n, [part]))
+        n = int(theta["n"]) if "n" in theta else known_size(part, self.n)
         return self._new(theta, self._view_of(part).bounds, n, rng).clip(*ENDS)
 
     def _view_of(self, part: Part) -> BetaCopiesView:

@@ -31,7 +31,7 @@ from bayesdp.inference.records.copies import (
     view_of_copies,
 )
 from bayesdp.inference.several import Releases, only_one
-from bayesdp.inference.sizes import Sizes, kept_sizes, of_label, said_of, sizes_of_records
+from bayesdp.inference.sizes import kept_sizes, of_label, sizes_of_records
 from bayesdp.progress import bar
 from bayesdp.release import Part, Release
 
@@ -108,7 +108,7 @@ class CopiesRegressionModel(Model):
 
         given = only_one(release, "exchange")
         views = self._views_of(given)
-        sizes = [self._sizes_of(part, view) for part, view in zip(given.parts, views, strict=True)]
+        sizes = [sizes_of_records(self.n, [part], type(self).__name__) for part in given.parts]
         outputs = [part.outputs for part in given.parts]
         return GroupsPosterior(views, outputs, sizes, self._regression(given))
 
@@ -164,7 +164,7 @@ class CopiesRegressionModel(Model):
 
     def _records(self, part: Part, theta: Theta, rng: Rng) -> Any:
         """Draw a group's new records given one draw of the parameters."""
-        n = int(theta["n"]) if "n" in theta else known_size(part, said_of(self.n, [part]))
+        n = int(theta["n"]) if "n" in theta else known_size(part, self.n)
         g = float(self._row(part.group) @ np.asarray(theta["beta"]))
         return self._new(theta, g, n, rng).clip(*ENDS)
 
@@ -204,10 +204,6 @@ class CopiesRegressionModel(Model):
                 )
             row.append(found)
         return np.array(row)
-
-    def _sizes_of(self, part: Part, view: BetaCopiesView) -> Sizes:
-        said = said_of(self.n, [part])
-        return sizes_of_records(said, view.n, type(self).__name__, part.group)
 
     def _views_of(self, release: Release) -> list[BetaCopiesView]:
         name = type(self).__name__

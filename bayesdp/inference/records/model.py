@@ -35,7 +35,7 @@ from bayesdp.inference.records.functions import (
 )
 from bayesdp.inference.records.release import AdditiveLaw, law_of
 from bayesdp.inference.several import Releases, only_one
-from bayesdp.inference.sizes import kept_sizes, said_of, sizes_of_records
+from bayesdp.inference.sizes import kept_sizes, sizes_of_records
 from bayesdp.progress import bar
 from bayesdp.release import Release
 
@@ -178,8 +178,7 @@ class RecordModel(Model):
         import numba
 
         release: Release = run.read
-        said = said_of(self.n, release.parts)
-        sizes = sizes_of_records(said, release.mechanism.n, type(self).__name__)
+        sizes = sizes_of_records(self.n, release.parts, type(self).__name__)
         ready = self._run(law_of(release.mechanism, np.array(release.outputs)), sizes)
         with bar(run.progress, run.chains, "chains") as step:
             drawn = record_chains.sample(ready, self._started, **run.chained, step=step)

@@ -34,7 +34,7 @@ from bayesdp.inference.base import Model, Run
 from bayesdp.inference.predictive_statistics import Rng, Statistic, Theta, known_size
 from bayesdp.inference.readers import read_view
 from bayesdp.inference.several import Releases, only_one
-from bayesdp.inference.sizes import kept_sizes, said_of, sizes_of_records
+from bayesdp.inference.sizes import kept_sizes, sizes_of_records
 from bayesdp.progress import bar
 from bayesdp.release import Part, Release
 
@@ -235,13 +235,12 @@ class QuantileModel(Model):
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return a function that counts new records by cell, given the parameters."""
-        return partial(_counts, self._known(part), part, said_of(self.n, [part]))
+        return partial(_counts, self._known(part), part, self.n)
 
     def _known(self, part: Part) -> Known:
         kind, lacks = OrderStatisticsView, "release quantiles, or a trimmed mean"
         view = read_view(part.mechanism, kind, lacks, "QuantileModel")
-        said = said_of(self.n, [part])
-        sizes = sorted(sizes_of_records(said, view.n, "QuantileModel", part.group))
+        sizes = sorted(sizes_of_records(self.n, [part], "QuantileModel"))
         edges = self._scaled(np.array(view.edges))
         prior = _default_prior(self.population, edges) if self.prior is None else self.prior
         outputs = np.array(part.outputs)
@@ -309,9 +308,9 @@ def _log_law(view: OrderStatisticsView, outputs: Any, counts: NDArray[np.int64])
     return np.asarray(sum(view.logp(output, counts) for output in outputs))
 
 
-def _counts(known: Known, part: Part, sizes: Any, theta: Theta, rng: Rng) -> NDArray[np.int64]:
+def _counts(known: Known, part: Part, size: Any, theta: Theta, rng: Rng) -> NDArray[np.int64]:
     """Count new records by cell, given one draw of the parameters."""
-    n = int(theta["n"]) if "n" in theta else known_size(part, sizes)
+    n = int(theta["n"]) if "n" in theta else known_size(part, size)
     location, log_scale = np.array([theta["location"]]), np.log([theta["scale"]])
     made = known.target.counted(location, log_scale, [np.sort(rng.standard_normal(n))])
     return np.asarray(made[0])

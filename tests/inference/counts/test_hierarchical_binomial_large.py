@@ -118,8 +118,7 @@ def test_large_and_small_groups_in_one_model():
     given = model.given(known)
     assert [int(ends) for ends in np.diff(given[0], prepend=0)] == [0, 31, 0]
     laws, counts, sizes, _ = (list(each) for each in zip(*known, strict=True))
-    numbers = [int(each[0]) for each in sizes]
-    whole = pooling.given_proportions(laws, counts, numbers, (1.0, 1.0, 10.0))
+    whole = pooling.given_proportions(laws, counts, sizes, (1.0, 1.0, 10.0))
     u, v = np.linspace(-6, 6, 9), np.linspace(-6, 20, 9)
     points = np.stack(np.meshgrid(u, v, indexing="ij"), axis=-1).reshape(-1, 2)
     right = log_targets(points, False, whole)
@@ -175,6 +174,6 @@ def test_many_groups_whose_sums_would_be_too_many():
 
 def test_laws_that_are_not_log_concave_are_summed_or_refused():
     x = np.arange(150_001)
-    known = [Known(np.zeros(x.size), x, np.full(x.size, x.size - 1), False)] * 2
+    known = [Known(np.zeros(x.size), x, x.size - 1, False)] * 2
     with pytest.raises(bdp.errors.InvalidInput, match="300,002 counts of the groups likely"):
         bdp.models.HierarchicalBinomialModel().given(known)
