@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -19,7 +19,12 @@ from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
 from bayesdp.release.manifest import Label
-from bayesdp.synthesis.groups import complete_groups, name_of, rows_by_group
+from bayesdp.synthesis.groups import (
+    check_apart_from_records,
+    complete_groups,
+    name_of,
+    rows_by_group,
+)
 from bayesdp.synthesis.publish import publish_groups
 from bayesdp.synthesis.scan import Scan
 from bayesdp.synthesis.tally import groups_name, tallied, typed
@@ -264,16 +269,12 @@ class RecordSynthesizer(Synthesizer):
     def check_by(self, data: Any, by: Any) -> None:
         """Raise InvalidInput if a synthesizer has no groups, or if the records are their own."""
         column = data.by if isinstance(data, Scan) else None
-        named = getattr(by, "name", None)
-        if by is not None and (by is data or (named and named == getattr(data, "name", None))):
-            raise InvalidInput(
-                "by is what is to be protected: groups' labels are public, and so are their sizes, "
-                "but where they are declared confidential, which would publish the records' exact "
-                "counts; leave by out, or rename it if it is another column"
-            )
         if not self.grouped and (by is not None or column is not None):
             named = "given" if column is None else quoted(column)
             raise InvalidInput(f"by is {named}, but this synthesizer has no groups; leave it out")
+        if by is not None and not isinstance(data, Scan | Iterator):
+            declared = self._field("columns", None) if self.named else None
+            check_apart_from_records(by, data, declared)
 
     def mechanisms(self, known: Mapping[Any, Any]) -> dict[Label, Any]:
         """One mechanism for each group, from public numbers alone, together within `epsilon`.

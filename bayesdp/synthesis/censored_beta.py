@@ -252,6 +252,7 @@ class CensoredBetaSynthesizer(CensoredSynthesizer, RecordSynthesizer):
                 "by is given, but weights is a vector; give a function of a record, as a callable "
                 "or PublicWeights"
             )
+        super().check_by(data, by)
 
     def known(self, tally: Any) -> None:
         """Return None: the mechanism follows from nothing that is public about the records."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -37,6 +37,43 @@ def check_rows(by: Any, data: Any, name: str = "by", what: str = "group") -> Non
             f"bring them into one order, as {name}.loc[data.index], or give {name}.to_numpy() if "
             "they are"
         )
+
+
+def check_apart_from_records(by: Any, data: Any, columns: Collection[str] | None = None) -> None:
+    """Refuse groups that are a column to be protected: the same object, memory or name.
+
+    Values aren't compared: a refusal would then say something of confidential records.
+
+    Parameters
+    ----------
+    by : array_like
+        Each record's group.
+    data : DataFrame, Series or array_like
+        The confidential records.
+    columns : collection of str, optional
+        Names of the columns that are protected, where a DataFrame may have others.
+    """
+    if hasattr(data, "columns") and not callable(data.columns):
+        there = [name for name in data.columns if columns is None or name in columns]
+        protected = {name: data[name] for name in there}
+    else:
+        protected = {getattr(data, "name", None): data}
+    name = getattr(by, "name", None)
+    same = (name and name in protected) or any(
+        one is by or _share_memory(one, by) for one in protected.values()
+    )
+    if same:
+        raise InvalidInput(
+            "by is what is to be protected: groups' labels are public, and so are their sizes, "
+            "but where they are declared confidential, which would publish the records' exact "
+            "counts; leave by out, or rename it if it is another column"
+        )
+
+
+def _share_memory(one: Any, other: Any) -> bool:
+    """True if two columns that numpy holds are one in memory, as a Series and its values are."""
+    arrays = [getattr(each, "values", each) for each in (one, other)]
+    return all(isinstance(array, np.ndarray) for array in arrays) and np.shares_memory(*arrays)
 
 
 def rows_by_group(by: Any, n: int, data: Any = None) -> dict[Label, NDArray[np.int64]]:

@@ -65,6 +65,7 @@ def _counts_by_group(made: Any, data: Any, by: Any, name: str) -> tuple[tuple[Ax
     """Return the cells, and each group's counts of its records."""
     if made.bounds is None and not made.categories:
         raise InvalidInput("categories is missing; list the columns' labels, or give counts")
+    made.check_by(data, by)
     check_rows(by, data)
 
     def columns(batch: Any) -> dict[str, Any]:

@@ -140,6 +140,7 @@ class WeightedCountsSynthesizer(RecordSynthesizer):
         name : str
             Not used.
         """
+        self.check_by(data, by)
         if self.person is not None:
             if not hasattr(data, "groupby"):
                 raise InvalidInput(

@@ -119,4 +119,37 @@ def test_records_are_not_their_own_groups():
     for data, by in ((answers, answers), (frame["voted"], frame["voted"].map({0: "no", 1: "yes"}))):
         with pytest.raises(bdp.errors.InvalidInput, match="by is what is to be protected"):
             made.release(data, by=by)
-    assert made.release(frame["voted"], by=frame["voted"].rename("other")).groups == (0, 1)
+    with pytest.raises(bdp.errors.InvalidInput, match="by is what is to be protected"):
+        made.release(frame["voted"], by=frame["voted"].rename("other"))  # one in memory
+    other = pd.Series([1, 0, 0], name="other")
+    assert made.release(frame["voted"], by=other).groups == (0, 1)
+
+
+def test_records_are_not_grouped_by_a_column_of_theirs():
+    """By name or in memory: a table grouped by its own column left its exact counts, too."""
+    frame = pd.DataFrame({"voted": [0, 1, 1, 0], "age": [3, 4, 4, 3], "region": list("nsns")})
+    table, column = frame[["voted", "age"]], frame["voted"]
+    dirichlet = bdp.synthesizers.DirichletMultinomialSynthesizer
+    two = dirichlet(categories={"voted": [0, 1], "age": [3, 4]}, epsilon=1.0)
+    one = dirichlet(categories={"voted": [0, 1]}, epsilon=1.0)
+    beta = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=1.0, size=5, engine="grid")
+    shares = pd.Series([0.2, 0.4, 0.4, 0.2], name="share")
+    weighted = bdp.synthesizers.WeightedCountsSynthesizer(
+        categories={"voted": [0, 1]}, weights="age", max_weight=5.0, epsilon=1.0, groups=["n", "s"]
+    )
+    persons = dataclasses.replace(weighted, unit={"person": "region", "most": 2}, groups=[0, 1])
+    cases = [
+        (two, table, column),
+        (two, table, column.to_numpy()),
+        (one, column, column),
+        (one, frame[["voted"]], column),
+        (beta, shares, shares),
+        (weighted, frame, column.rename("age")),
+        (persons, frame, column),
+    ]
+    for made, data, by in cases:
+        with pytest.raises(bdp.errors.InvalidInput, match="by is what is to be protected"):
+            made.release(data, by=by)
+    assert two.release(table, by=frame["region"]).groups == ("n", "s")
+    assert weighted.release(frame, by=frame["region"]).groups == ("n", "s")
+    assert two.release(table, by=[0, 1, 1, 0]).groups == (0, 1)
