@@ -176,6 +176,12 @@ def said_of(n: Any, parts: Sequence[Part]) -> Sizes | None:
     return sizes_of_prior(n)
 
 
+def largest_said(n: Any, parts: Sequence[Part]) -> int | None:
+    """Return the largest number of records that a group may have by the model; see `said_of`."""
+    said = said_of(n, parts)
+    return None if said is None else max(size for size, _ in said)
+
+
 def of_label(values: Mapping[Any, Any], label: Any) -> Any:
     """Return the value for a group, whose label may be a text in files; None if there is none."""
     return values.get(label, values.get(str(label)))
@@ -251,8 +257,16 @@ def sizes_of_parts(n: Any, parts: Sequence[Part], model: str) -> Sizes:
     return said
 
 
-def alone(sizes: Sizes, engine: str) -> int:
+def alone(sizes: Sizes, engine: str, way_out: str) -> int:
     """Return the number of records, for an engine that needs one.
+
+    Parameters
+    ----------
+    sizes : list of tuples
+    engine : str
+        The engine.
+    way_out : str
+        What to do where n has a prior, for the message.
 
     Raises
     ------
@@ -262,7 +276,7 @@ def alone(sizes: Sizes, engine: str) -> int:
     if len(sizes) > 1:
         raise InvalidInput(
             f"engine is {quoted(engine)}, which takes one number of records, but n has a prior; "
-            "use engine='exact', which sums it out"
+            f"{way_out}"
         )
     return sizes[0][0]
 

@@ -161,8 +161,123 @@ def test_means_of_groups_of_known_numbers_are_pooled():
     naive = model.fit_naive(release, draws=1000, seed=1).posterior["mu"]
     same = known.fit_naive(said, draws=1000, seed=1).posterior["mu"]
     np.testing.assert_array_equal(naive, same)
-    with pytest.raises(bdp.errors.InvalidInput, match="n is a prior, but a Hier"):
-        HierarchicalGaussianModel((0, 10), 2.0, 1.0, n=SIZES)
+
+
+SUMS = {"a": 30.0, "b": 12.5, "c": -9.0}
+
+
+def numbers_of(n):
+    if isinstance(n, int):
+        return [(n, 1.0)]
+    return [(k, 1 / len(n)) for k in n] if isinstance(n, range) else list(enumerate(n))
+
+
+def pooled_by_quadrature(z, n, u, t, sd):
+    """Log likelihood of (m, t) by sums over all n and a grid of means, and mu's mean there."""
+    s = np.linspace(-9, 9, 6_001)
+    whole, weighted = np.zeros(u.size), np.zeros(u.size)
+    for size, probability in numbers_of(n):
+        if probability == 0:
+            continue
+        law = probability * stats.laplace.pdf(z, size * s, 3.0) * (s[1] - s[0])
+        variance = t**2 + sd**2 / size
+        joint = law * np.exp(-((s - u[:, None]) ** 2) / (2 * variance[:, None]))
+        joint /= np.sqrt(2 * np.pi * variance[:, None])
+        whole += joint.sum(axis=1)
+        weighted += u * joint.sum(axis=1) + t**2 / variance * (joint @ s - u * joint.sum(axis=1))
+    return np.log(whole), weighted / whole
+
+
+def test_means_of_groups_of_unknown_numbers_are_pooled():
+    """Against sums over all numbers and means, at points of the population's parameters."""
+    sd, prior, c, release = 1.3, (0.2, 2.0), 1.5, released(SUM, SUMS)
+    model = HierarchicalGaussianModel(prior, c, sd, statistic="sum", n=SIZES)
+    points = np.random.default_rng(2).normal(size=(30, 2)) * (1.0, 2.0)
+    u, t = points[:, 0], np.exp(points[:, 1])
+    right = points[:, 1] - ((u - prior[0]) / prior[1]) ** 2 / 2 - (t / c) ** 2 / 2
+    right += sum(pooled_by_quadrature(SUMS[g], n, u, t, sd)[0] for g, n in SIZES.items())
+    found = log_targets(points, True, model.given(model.known(release)))
+    # Up to the noise's step, in the sum's unit.
+    np.testing.assert_allclose(found - right, 3 * np.log(SUM.step), atol=1e-5)
+
+
+def test_many_numbers_are_stood_for_by_few():
+    """Means, and steps of a sum of thousands of records, against all of them."""
+    for statistic, z, n in (("sum", 520.0, range(500, 1500)), ("mean", 0.53125, range(5, 3000))):
+        noise = bdp.mechanisms.GaussianMechanism(8.0 if statistic == "sum" else 0.02, 1.0)
+        release = bdp.Release.of_groups({g: (noise, [z]) for g in "ab"})
+        model = HierarchicalGaussianModel((0.0, 1.0), 1.0, 1.0, statistic=statistic, n=n)
+        points = np.array([[0.5, -1.0], [0.7, -4.0], [0.4, -3.0], [0.9, -2.0], [0.52, -8.0]])
+        u, t, m = points[:, 0], np.exp(points[:, 1]), np.array(n)[:, None]
+        unit = m if statistic == "sum" else 1.0
+        law = stats.norm.logpdf(z, unit * u, np.hypot(noise.scale, unit * np.hypot(t, m**-0.5)))
+        right = points[:, 1] - (u**2 + t**2) / 2
+        right += 2 * (special.logsumexp(law, axis=0) - np.log(len(n)))
+        found = log_targets(points, True, model.given(model.known(release)))
+        np.testing.assert_allclose(found - right, 2 * np.log(noise.step), atol=2e-3)
+
+
+def test_draws_of_means_are_those_of_unknown_numbers():
+    sd, prior, c, release = 1.3, (0.2, 2.0), 1.5, released(SUM, SUMS)
+    model = HierarchicalGaussianModel(prior, c, sd, statistic="sum", n=SIZES)
+    grid = np.meshgrid(np.linspace(-3, 4, 29), np.linspace(-4, 2.5, 27), indexing="ij")
+    points = np.stack(grid, axis=-1).reshape(-1, 2)
+    logs = log_targets(points, True, model.given(model.known(release)))
+    weights = special.softmax(logs)
+    keep = weights > 1e-6
+    u, t, weights = points[keep, 0], np.exp(points[keep, 1]), weights[keep] / weights[keep].sum()
+    idata = model.fit(release, draws=4000, seed=1)
+    assert json.loads(idata.attrs["n"])["b"] == {"least": 20, "most": 40, "mean": 30.0}
+    for g in "bc":
+        mean = pooled_by_quadrature(SUMS[g], SIZES[g], u, t, sd)[1]
+        drawn = idata.posterior["mu"].sel(group=g).to_numpy()
+        error = 5 * drawn.std() / np.sqrt(drawn.size / 3)
+        assert drawn.mean() == pytest.approx(weights @ mean, abs=error)
+    found = bdp.log_evidence(model, release, seed=1)
+    area = (7 / 28) * (6.5 / 26)
+    right = special.logsumexp(logs) + np.log(area / (np.pi * prior[1] * c))
+    assert found.log_value == pytest.approx(right, abs=0.01 + 5 * found.standard_error)
+
+
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")  # which are short
+@pytest.mark.slow
+def test_pooling_of_means_is_calibrated_where_numbers_are_unknown():
+    """Ranks of the truth among the draws are uniform, over the priors and releases."""
+    rng, ranks, noise = np.random.default_rng(9), [], bdp.mechanisms.GaussianMechanism(3.0, 1.0)
+    model = HierarchicalGaussianModel((0.0, 1.0), 0.7, 1.0, statistic="sum", n=range(3, 10))
+    for i in range(300):
+        m, t = rng.normal(), abs(rng.normal(0.0, 0.7))
+        mu, n = rng.normal(m, t, size=4), rng.integers(3, 10, size=4)
+        sums = n * mu + np.sqrt(n) * rng.normal(size=4)
+        with bdp.reproducible(5000 + i):
+            outputs = {g: (noise, noise.release(float(x))) for g, x in enumerate(sums)}
+        release = bdp.Release.of_groups(outputs)
+        drawn = model.fit(release, draws=196, chains=1, warmup=150, seed=i).posterior
+        values = (drawn["mean"], drawn["spread"], drawn["mu"].isel(group=0))
+        truths = (m, t, mu[0])
+        ranks.append([
+            int((each.to_numpy()[0, ::4] < truth).sum())
+            for each, truth in zip(values, truths, strict=True)
+        ])  # fmt: skip
+    for column in np.array(ranks).T:  # of 49 draws: 50 ranks in 10 bins
+        assert stats.chisquare(np.bincount(column // 5, minlength=10)).pvalue > FALSE_ALARM
+
+
+def test_a_prior_on_numbers_needs_the_marginal_engine():
+    release, sizes = released(SUM, SUMS), {**SIZES, "c": 20}
+    model = HierarchicalGaussianModel((0, 10), 2.0, 1.0, statistic="sum", n=sizes)
+    for call in (model.pymc_model, model.stan_data):
+        with pytest.raises(bdp.errors.InvalidInput, match="n has a prior; use engine='marginal'"):
+            call(release)
+    with pytest.raises(bdp.errors.InvalidInput, match="n has a prior, and noisy numbers"):
+        model.fit_naive(release)
+    pairs = bdp.mechanisms.LaplaceMechanism(3.0, 1.0, dimension=2)
+    two = released(pairs, {"a": (30.0, 90.0), "b": (12.5, 40.0), "c": (-9.0, 30.0)})
+    unknown = HierarchicalGaussianModel((0, 10), 2.0, variance=(2, 2), statistic="sum", n=sizes)
+    with pytest.raises(bdp.errors.InvalidInput, match="n has a prior; give sd, if it is known"):
+        unknown.fit(two)
+    with pytest.raises(bdp.errors.InvalidInput, match="has the group 'b' too"):
+        HierarchicalGaussianModel((0, 10), 2.0, 1.0, n={"a": range(3, 9)}).fit(release)
 
 
 @pytest.mark.parametrize("seed", range(5))

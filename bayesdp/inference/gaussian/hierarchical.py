@@ -41,6 +41,7 @@ from bayesdp.inference.gaussian.release import (
     checked_sd,
     is_of_normal,
     naive_mean,
+    naive_size,
     noises_of_normal,
     told_shares,
 )
@@ -48,7 +49,7 @@ from bayesdp.inference.pooled_evidence import pooled
 from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.result import group_coordinate
 from bayesdp.inference.several import Releases, only_one, parts_of, releases_of
-from bayesdp.inference.sizes import kept_numbers, number_of
+from bayesdp.inference.sizes import Sizes, alone, kept_sizes, largest_said, sizes_of_parts
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.release import Part, Release
 
@@ -74,9 +75,11 @@ class HierarchicalGaussianModel(Model):
         (a, b) of the inverse-gamma prior of sigma^2, needed where sd isn't known.
     statistic : {"mean", "sum"}
         The statistic that noise was added to, as for `GaussianModel`.
-    n : int or mapping of group labels to int, optional
-        Each group's number of records, where it is known but the release doesn't say it: one for
-        all, or each its own, as {"north": 400, "south": 60}.
+    n : int, range, array_like of float, or mapping of group labels to these, optional
+        Where the release doesn't say each group's number of records: the number, a range of equally
+        likely ones, or an array whose element k is Pr[n = k], in each group by itself; or each
+        group's, as {"north": 400, "south": range(50, 71)}. A prior needs sd, and is for the
+        "marginal" engine, which sums it out (`bayesdp.inference.gaussian.unknown_size_mean`).
 
     Raises
     ------
@@ -109,7 +112,7 @@ class HierarchicalGaussianModel(Model):
     sd: float | None = None
     variance: tuple[float, float] | None = None
     statistic: str = "mean"
-    n: int | Mapping[Any, int] | None = None
+    n: Any = None
 
     family: ClassVar[str] = "hierarchical_gaussian"
     engines: ClassVar[tuple[str, ...]] = ("marginal", "pymc", "stan")
@@ -137,7 +140,7 @@ class HierarchicalGaussianModel(Model):
             object.__setattr__(self, "variance", _checked_variance(self.variance))
         if self.statistic not in ("mean", "sum"):
             raise InvalidInput(f"statistic is {quoted(self.statistic)}; it must be 'mean' or 'sum'")
-        keep(self, n=kept_numbers(self.n, "HierarchicalGaussianModel"))
+        keep(self, n=kept_sizes(self.n, least=1 if self.sd is not None else 2))
 
     def evidence(self, release: Releases, **options: Any) -> Answer:
         """Compute the log evidence for `bdp.log_evidence`, by a bridge over two numbers.
@@ -182,13 +185,14 @@ class HierarchicalGaussianModel(Model):
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that explains the outputs."""
         groups = parts_of(release)
-        return noises_of_normal(groups, self.sd, self._said(groups), self.statistic)
+        largest = [largest_said(self.n, parts) for parts in groups]
+        return noises_of_normal(groups, self.sd, largest, self.statistic)
 
     def known(self, release: Releases) -> list[Group]:
         """Read each group's likelihood of its records' mean, where sd is known."""
         prior = (*self.prior, self.spread)
         groups = parts_of(release)
-        sizes = self._said(groups)
+        sizes = [self._numbers(parts) for parts in groups]
         return seen_groups(groups, sizes, self.statistic, float(self.sd or 0), prior)
 
     def given(self, known: Sequence[Group]) -> Any:
@@ -209,8 +213,7 @@ class HierarchicalGaussianModel(Model):
                 "sd is unknown, where there is no naive fit here; give the model sd, or fit "
                 "GaussianModel's to each group"
             )
-        sizes = self._said([[part] for part in release.parts])
-        parts = zip(release.parts, sizes, strict=True)
+        parts = [(part, naive_size(part, self.n, type(self).__name__)) for part in release.parts]
         means = [naive_mean(part, n, self.statistic) for part, n in parts]
         return [Group(np.array([mean]), np.zeros(1), self.sd**2 / n) for n, mean in means]
 
@@ -299,12 +302,15 @@ class HierarchicalGaussianModel(Model):
 
     def _observed(self, release: Releases, engine: str) -> list[Observed]:
         parts = only_one(release, engine).parts
-        sizes = self._said([[part] for part in parts])
+        way_out = "use engine='marginal', which sums it out"
+        if self.sd is None:
+            way_out = "give sd, if it is known, or each group's number"
+        sizes = [alone(self._numbers([part]), engine, way_out) for part in parts]
         return all_observed(parts, self.sd, sizes, self.statistic, engine)
 
-    def _said(self, groups: Sequence[Sequence[Part]]) -> list[int | None]:
-        """Each group's number of records, as far as the model says it."""
-        return [number_of(self.n, parts) for parts in groups]
+    def _numbers(self, parts: Sequence[Part]) -> Sizes:
+        """What a group's number of records may be, and the probabilities."""
+        return sizes_of_parts(self.n, parts, type(self).__name__)
 
 
 def _checked_variance(variance: Any) -> tuple[float, float]:

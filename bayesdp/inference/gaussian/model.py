@@ -62,7 +62,7 @@ from bayesdp.inference.several import (
     parts_of,
     releases_of,
 )
-from bayesdp.inference.sizes import alone, kept_sizes, said_of, sizes_of_parts
+from bayesdp.inference.sizes import alone, kept_sizes, largest_said, sizes_of_parts
 from bayesdp.inference.unknown_size import over_sizes
 from bayesdp.release import Part, Release
 
@@ -224,8 +224,7 @@ class GaussianModel(Model):
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that explains the outputs."""
         groups = parts_of(release)
-        said = [said_of(self.n, parts) for parts in groups]
-        largest = [None if each is None else max(size for size, _ in each) for each in said]
+        largest = [largest_said(self.n, parts) for parts in groups]
         return noises_of_normal(groups, self.sd, largest, self.statistic)
 
     def naive_posterior(self, release: Release) -> Posterior:
@@ -321,8 +320,9 @@ class GaussianModel(Model):
 
     def _observed(self, release: Releases, engine: str) -> list[Observed]:
         parts = only_one(release, engine).parts
-        said = [said_of(self.n, [part]) for part in parts]
-        sizes = [None if each is None else alone(each, engine) for each in said]
+        way_out = "use engine='exact', which sums it out"
+        said = [sizes_of_parts(self.n, [part], type(self).__name__) for part in parts]
+        sizes = [alone(each, engine, way_out) for each in said]
         return all_observed(parts, self.sd, sizes, self.statistic, engine)
 
     @property

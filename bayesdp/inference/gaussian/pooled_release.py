@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.gaussian.mean import Seen, nodes_of, seen_together
 from bayesdp.inference.gaussian.release import seen_mean
+from bayesdp.inference.gaussian.unknown_size_mean import seen_of_sizes
 from bayesdp.inference.gaussian.windows import window, within
-from bayesdp.inference.several import agreed_size
+from bayesdp.inference.sizes import Sizes
 from bayesdp.release import Part, Release
 
 Floats = NDArray[np.float64]
@@ -55,7 +56,7 @@ def check_groups(release: Release) -> None:
 
 def seen_groups(
     groups: Sequence[Sequence[Part]],
-    sizes: Sequence[int | None],
+    sizes: Sequence[Sizes],
     statistic: str,
     sd: float,
     prior: tuple[float, float, float],
@@ -65,8 +66,8 @@ def seen_groups(
     Parameters
     ----------
     groups : sequence of sequences of Part
-    sizes : sequence of int or None
-        Each group's number of records, as far as the model says it.
+    sizes : sequence of lists of tuples
+        What each group's number of records may be, and the probabilities.
     statistic, sd
         The model's fields.
     prior : tuple of three floats
@@ -88,25 +89,54 @@ def seen_groups(
     prod_g L_g W_g / sqrt(2 pi V_g) where one of the laws isn't reduced. So means whose law is below
     the ratio of both, times e^-100, aren't seen in the posterior, whatever the other groups say.
     """
-    together = [
-        seen_together([seen_mean(part, agreed_size(parts, n), statistic) for part in parts])
-        for parts, n in zip(groups, sizes, strict=True)
-    ]
-    starts = [_start(one, sd, prior) for one in together]
-    bests = [_largest(one, *start) for one, start in zip(together, starts, strict=True)]
+
+    given = list(zip(groups, sizes, strict=True))
+    each = [_seen(parts, size, statistic, sd, prior) for parts, size in given]
+    starts = [_start(one, sd, prior) for one in each]
+    bests = [_largest(one, start) for one, start in zip(each, starts, strict=True)]
     far, spread = _FAR + 2 * math.log(len(groups) + 1.0), prior[2] ** 2
-    for one, best in zip(together, bests, strict=True):
+    for one, best in zip(each, bests, strict=True):
         variance = sd**2 / one.n
         far += (best - prior[0]) ** 2 / (2 * (spread + variance)) + 1
         far += math.log1p(spread / variance) / 2
     low, high = min(low for low, _ in starts), max(high for _, high in starts)
     groups_seen = []
-    for one, start in zip(together, starts, strict=True):
+    for one, start, (parts, size) in zip(each, starts, given, strict=True):
         # Beyond all outputs and m0 both the law and the groups' distribution fall.
-        ends = within((min(low, prior[0] - _FAR * one.scale), max(high, prior[0])), one.ends)
-        ends = within((ends[0], max(ends[1], prior[0] + _FAR * one.scale)), one.ends)
-        groups_seen.append(_nodes(one, start, ends, sd**2 / one.n, far))
+        reach = _FAR * one.scale
+        ends = min(low, prior[0] - reach), max(high, prior[0] + reach)
+        # Summed out, n leaves a law that holds between the ends it is made for.
+        there = _seen(parts, size, statistic, sd, prior, far, ends)
+        ends = within(ends, there.ends)
+        groups_seen.append(_nodes(there, start, ends, sd**2 / there.n, far))
     return groups_seen
+
+
+def _seen(
+    parts: Sequence[Part],
+    sizes: Sizes,
+    statistic: str,
+    sd: float,
+    prior: tuple[float, float, float],
+    far: float = _FAR,
+    ends: tuple[float, float] | None = None,
+) -> Seen:
+    """Likelihood of a group's mean from all its releases, with the number of records summed out."""
+
+    def given(n: int) -> Seen:
+        return seen_together([seen_mean(part, n, statistic) for part in parts])
+
+    if len(sizes) == 1:
+        return given(sizes[0][0])
+
+    def peak(one: Seen) -> float:
+        return _largest(one, _start(one, sd, prior))
+
+    def matters(one: Seen) -> tuple[float, float]:
+        start = _start(one, sd, prior)
+        return window(one.log_law, *start, within(ends or start, one.ends), far)
+
+    return seen_of_sizes(sizes, given, sd, matters, peak)
 
 
 def _start(one: Seen, sd: float, prior: tuple[float, float, float]) -> tuple[float, float]:
@@ -119,9 +149,9 @@ def _start(one: Seen, sd: float, prior: tuple[float, float, float]) -> tuple[flo
     return low, high
 
 
-def _largest(one: Seen, low: float, high: float) -> float:
-    """Find where the law is largest, nearly."""
-    points = np.linspace(*window(one.log_law, low, high, one.ends), 257)
+def _largest(one: Seen, start: tuple[float, float]) -> float:
+    """Find where the law is largest, nearly; one that doesn't fall on a side is so from a bound."""
+    points = np.linspace(*window(one.log_law, *start, start), 257)
     return float(points[int(np.argmax(one.log_law(points)))])
 
 

@@ -100,6 +100,21 @@ def draw_node(
 
 
 @guarded
+def log_blurred(points: Floats, given: Any) -> Floats:
+    """Log of the sum over groups of such sums, each with its own variance, about each point."""
+    ends, _, _, _, _, _, bests, variances, _, _, room = given
+    found, each = np.empty(points.size), np.empty(ends.size)
+    for i in range(points.size):
+        start, top = 0, -np.inf
+        for g in range(ends.size):
+            end = ends[g]
+            each[g] = log_integral(given, start, end, bests[g], points[i], variances[g], room[0])
+            top, start = max(top, each[g]), end
+        found[i] = top + math.log(np.sum(np.exp(each - top)))
+    return found
+
+
+@guarded
 def log_means(u: float, v: float, given: Any) -> float:
     """Log-density of (m, log t), up to a constant.
 

@@ -206,6 +206,25 @@ def test_several_releases_are_of_the_same_records():
     assert MODEL.fit([once, again], draws=100, seed=1).observed_data
 
 
+def test_outputs_at_a_bound_are_of_any_mean_beyond_it():
+    """An output that was moved to its bound has a law that doesn't fall there."""
+    noise = bdp.mechanisms.LaplaceMechanism(
+        0.3, 0.1, REPLACE, n=20, bounds=(0, 1), bounding="inflated"
+    )
+    outputs = {"a": 1.0, "b": 0.375, "c": 0.0}
+    release = bdp.Release.of_groups({g: (noise, [z]) for g, z in outputs.items()})
+    points = np.random.default_rng(1).normal((0.5, -0.5), (1.0, 0.6), (20, 2))
+    found = partial_pooling.log_targets(points, True, MODEL.given(MODEL.known(release)))
+    u, t, s = points[:, 0], np.exp(points[:, 1]), np.linspace(-30, 30, 60_001)
+    right = points[:, 1] - ((u - 0.5) / 2.0) ** 2 / 2 - (t / 1.5) ** 2 / 2
+    density = stats.norm.pdf(s[:, None], u, np.sqrt(t**2 + 1 / 20)) * (s[1] - s[0])
+    for z in outputs.values():
+        law = np.exp(noise.logp(z, s))
+        right += np.log(law @ density)
+    np.testing.assert_allclose(found, right, atol=1e-4)
+    MODEL.fit(release, draws=50, warmup=50, chains=1, seed=1)
+
+
 @pytest.mark.parametrize("apart", [0.5, 8.0])
 def test_outputs_that_the_prior_all_but_excludes(apart):
     """Against closed forms: with normal noise the outputs are normal given (m, t)."""
