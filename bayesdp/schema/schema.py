@@ -266,7 +266,9 @@ class Schema:
 
     def _given(self, frame: Any) -> dict[str, Any]:
         """Return the schema's columns of a frame, which has no others."""
-        given = frame if isinstance(frame, Mapping) else getattr(frame, "columns", None)
+        lazy = hasattr(type(frame), "collect")  # one of Polars, which has no values yet
+        given = None if lazy else getattr(frame, "columns", None)
+        given = frame if isinstance(frame, Mapping) else given
         if given is None or not all(isinstance(name, Hashable) for name in given):  # as Arrow's
             raise InvalidInput(
                 f"frame is {quoted(frame)}; it must be a DataFrame, or a mapping of columns' names "
