@@ -433,6 +433,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         if by != "tables":
             imputed = set(json.loads(self.attrs.get("imputed", "[]")))
             alike = RELEASED in self.groups() and not self.margins and imputed.isdisjoint(names)
+            alike = alike and asked.is_determined(self.schema)
             group = self[RELEASED] if alike else None  # tables that are as was released
             places = [known.index(name) for name in names]
 
@@ -444,10 +445,10 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             )
         if by == "moments" and moments is None:
             raise InvalidInput(
-                f"formula is {quoted(formula)}, whose moments weren't released, or noise drowns "
-                "them; by='moments' takes a linear, logistic or Poisson regression where the "
-                "columns of any two terms were released together (pairs, or triples for a term of "
-                "two columns) and aren't imputed or weighed to totals, and where an outcome of "
+                f"formula is {quoted(formula)}, whose moments weren't released, rules leave "
+                "open or noise drowns; by='moments' takes a linear, logistic or Poisson regression "
+                "where the columns of any two terms were released together (pairs, or triples for "
+                "a term of two columns) and aren't imputed or weighed to totals, and an outcome of "
                 "another than linear regression, or of two columns, has no private cut points: "
                 "take by='tables'"
             )
