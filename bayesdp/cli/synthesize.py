@@ -214,6 +214,8 @@ def _run(
     declared = located(name, config.fields, config.folder) | declared
     if cls.named and not any(given[key] or config.data.get(key) for key in ("column", "columns")):
         given["columns"] = release_of(name, declared)[0].columns
+    if cls.named and given["column"] and not given["columns"]:  # of a table of one
+        given["columns"], given["column"] = [given["column"]], None
     section = _section(cls, given, listed, config.data)
     section.check_taken_by(name, cls)
     if listed or all_groups:

@@ -584,6 +584,9 @@ def test_a_schema_beside_a_declaration_is_that_of_its_folder(tmp_path, monkeypat
     assert run_cli(typed)[0] == 0
     (part,) = bdp.Release.load("typed").parts
     assert list(part.mechanism.schema.columns) == ["old"]
+    typed = "synthesize there/data.csv --schema s.toml --epsilon 1 --column"
+    assert run_cli(f"{typed} old --out one")[0] == 0  # a column is a table, too
+    assert "frame lacks columns 'old'" in run_cli(f"{typed} voted --out other")[2]
     fit = '[model]\nfamily = "table"\n[fit]\ndraws = 200\nseed = 1\n'
     declared = declared.replace("[synth", 'columns = ["voted"]\n[synth')
     (tmp_path / "there" / "analysis.toml").write_text('title = "a"\n' + declared + fit)
