@@ -167,7 +167,8 @@ def _excel(name: str, columns: list[str] | None, text: Collection[str]) -> pd.Da
 def _stata(name: str, columns: list[str] | None, text: Collection[str]) -> pd.DataFrame:
     import pandas as pd
 
-    return _labelled(pd.read_stata(name), columns, text, name)
+    frame = _labelled(pd.read_stata(name), columns, text, name)
+    return frame.mask(frame == "")  # Stata's missing value of a text
 
 
 def _spss(name: str, columns: list[str] | None, text: Collection[str]) -> pd.DataFrame:

@@ -27,6 +27,7 @@ REASONS = (
     *("hidden graphs were empty or complete", "classes don't follow what was released"),
     *("a record's cells have", "no weights of a latent table's records follow what was released"),
     *("is in cells that noise drowns", "is within its cells"),
+    "nothing that was released says how alike these are",
     *("CONVICTED: the claim is false", "no violation found", "no violation could be found"),
 )
 

@@ -192,7 +192,7 @@ def _run(
     config: Config, cls: Any, declared: dict[str, Any], given: dict[str, Any], why: str
 ) -> None:
     """Release, by a synthesizer with declared fields, from the data that the other options name."""
-    from bayesdp.evaluation.declarations import release_of
+    from bayesdp.evaluation.declarations import located, release_of
     from bayesdp.release import MANIFEST
     from bayesdp.storage import check_target
 
@@ -211,9 +211,11 @@ def _run(
     declared = once(declared, options.parameters(given["parameters"] or []))
     if given["confidential_n"]:
         declared = once(declared, {"public_n": False})
-    declared = config.fields | declared
+    declared = located(name, config.fields, config.folder) | declared
     if cls.named and not any(given[key] or config.data.get(key) for key in ("column", "columns")):
         given["columns"] = release_of(name, declared)[0].columns
+    if cls.named and given["column"] and not given["columns"]:  # of a table of one
+        given["columns"], given["column"] = [given["column"]], None
     section = _section(cls, given, listed, config.data)
     section.check_taken_by(name, cls)
     if listed or all_groups:

@@ -16,7 +16,7 @@ from bayesdp.declared_files import read_declared
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.combine_section import CombineSection
 from bayesdp.evaluation.data_section import DataSection
-from bayesdp.evaluation.declarations import model_of, release_of, synthesizer_named
+from bayesdp.evaluation.declarations import located, model_of, release_of, synthesizer_named
 from bayesdp.release import Release
 from bayesdp.storage import whole_folder
 
@@ -278,7 +278,8 @@ def _released(analysis: Analysis, folder: Path, progress: Progress) -> tuple[Rel
         return Release.load(folder / str(analysis.release)), None, None
     declared, given = analysis.data, analysis.synthesizer
     declared.check_taken_by(given.name, synthesizer_named(given.name))
-    synthesizer, settings = release_of(given.name, given.model_extra or {})
+    fields = located(given.name, given.model_extra or {}, folder)
+    synthesizer, settings = release_of(given.name, fields)
     progress("read the confidential data", 0.2)
     data, by = declared.read(folder, synthesizer)
     progress("draw private copies", 0.4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any
 
 from bayesdp.errors import InvalidInput, quoted
@@ -109,6 +110,15 @@ def settings_of(cls: Any) -> dict[str, Any]:
     """Settings of a synthesizer's `release` that a declaration may have beside its fields."""
     fields = {field.name for field in dataclasses.fields(cls)}
     return {name: usual for name, usual in cls.settings.items() if name not in fields}
+
+
+def located(name: str, parameters: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return a synthesizer's parameters from a file, whose paths are relative to its folder."""
+    paths = getattr(synthesizer_named(name), "paths", ())
+    return {
+        key: str(folder / value) if key in paths and isinstance(value, str) else value
+        for key, value in parameters.items()
+    }
 
 
 def release_of(name: str, parameters: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

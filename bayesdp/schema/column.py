@@ -36,6 +36,16 @@ class Column(BaseModel):
     public: bool = False
 
     @property
+    def declared(self) -> dict[str, Any]:
+        """Fields that aren't as by default; labels 0 and 1 aren't False and True, their equals."""
+        made = {}
+        for key, field in type(self).model_fields.items():
+            usual = field.get_default(call_default_factory=True, validated_data={})
+            if repr(value := getattr(self, key)) != repr(usual):
+                made[key] = value
+        return made
+
+    @property
     @abstractmethod
     def size(self) -> int:
         """Number of cells, without that of missing values."""

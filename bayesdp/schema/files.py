@@ -26,10 +26,7 @@ def _lines(
     yield f"unit = {_value(unit)}"
     for name, column in columns.items():
         yield f"\n[columns.{_key(name)}]"
-        for key, field in type(column).model_fields.items():
-            value = getattr(column, key)
-            if value != field.get_default(call_default_factory=True, validated_data={}):
-                yield f"{key} = {_value(value)}"
+        yield from (f"{key} = {_value(value)}" for key, value in column.declared.items())
     for rule in zeros:
         yield "\n[[zeros]]"
         yield from (f"{_key(name)} = {_value(value)}" for name, value in rule.items())

@@ -202,7 +202,7 @@ class Boolean(Column):
     ) -> Any:
         import pandas as pd
 
-        if self.labels != (False, True):
+        if self.takes != ("boolean",):  # 0 and 1 are no booleans
             dtype = pd.CategoricalDtype(list(self.labels))
             return pd.Categorical.from_codes(np.where(missing, -1, codes), dtype=dtype)
         values = codes.astype(bool)

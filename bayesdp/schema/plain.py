@@ -15,12 +15,7 @@ from bayesdp.schema.schema import Schema
 def plain_of(schema: Schema) -> dict[str, Any]:
     """Return a schema's declaration; what is as by default is left out, and dates are ISO texts."""
     columns = {
-        name: {
-            key: _plain(getattr(column, key))
-            for key, field in type(column).model_fields.items()
-            if getattr(column, key)
-            != field.get_default(call_default_factory=True, validated_data={})
-        }
+        name: {key: _plain(value) for key, value in column.declared.items()}
         for name, column in schema.columns.items()
     }
     return {"unit": _plain(schema.unit), "columns": columns, "zeros": _plain(schema.zeros)}

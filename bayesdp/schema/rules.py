@@ -84,6 +84,14 @@ def picked(column: Column, given: Any) -> NDArray[np.bool_]:
     return mask
 
 
+def is_of(rule: Mapping[str, Any], columns: Mapping[str, Column]) -> bool:
+    """Return True if a rule names whole cells of all its columns."""
+    try:
+        return all(len(picked(columns[name], given)) for name, given in rule.items())
+    except ValueError:
+        return False
+
+
 def _possible(rules: Sequence[Rule], allowed: Rule) -> bool:
     """Return True if some record, of allowed cells, is excluded by no rule."""
     tried = [(0, allowed)]

@@ -20,7 +20,7 @@ from bayesdp.schema.columns import declared_column, declared_columns, private_bi
 from bayesdp.schema.faults import Contradiction, Unfit
 from bayesdp.schema.files import template_of, text_of
 from bayesdp.schema.intervals import Intervals
-from bayesdp.schema.rules import Rule, declared_rules, excluded
+from bayesdp.schema.rules import Rule, declared_rules, excluded, is_of
 from bayesdp.schema.units import RECORD, FirstOfEach, Person, check_frame, declared_unit
 from bayesdp.storage import check_file, whole_file
 
@@ -266,7 +266,9 @@ class Schema:
 
     def _given(self, frame: Any) -> dict[str, Any]:
         """Return the schema's columns of a frame, which has no others."""
-        given = frame if isinstance(frame, Mapping) else getattr(frame, "columns", None)
+        lazy = hasattr(type(frame), "collect")  # one of Polars, which has no values yet
+        given = None if lazy else getattr(frame, "columns", None)
+        given = frame if isinstance(frame, Mapping) else given
         if given is None or not all(isinstance(name, Hashable) for name in given):  # as Arrow's
             raise InvalidInput(
                 f"frame is {quoted(frame)}; it must be a DataFrame, or a mapping of columns' names "
@@ -437,7 +439,7 @@ class Schema:
     def pooled(self, firsts: Mapping[str, Sequence[int]]) -> Schema:
         """Return the schema with pools of neighbouring cells in place of some columns' intervals.
 
-        Its `zeros` are left out: pools need not keep to their edges.
+        Those of its `zeros` whose edges pools don't keep to are left out.
 
         Parameters
         ----------
@@ -466,7 +468,8 @@ class Schema:
                     "the column, which must have intervals: increasing from 0, missing values' by "
                     "itself"
                 ) from None
-        return replace(self, columns=columns, zeros=())
+        zeros = tuple(rule for rule in self.zeros if is_of(rule, columns))
+        return replace(self, columns=columns, zeros=zeros)
 
     @overload
     def limited(self, frame: pd.DataFrame) -> pd.DataFrame: ...

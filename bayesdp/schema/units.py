@@ -64,9 +64,12 @@ def declared_unit(unit: Any, columns: Mapping[str, Column]) -> str | Person:
 
 
 def check_frame(frame: Any) -> None:
-    """Raise InvalidInput unless it is a DataFrame."""
+    """Raise InvalidInput unless it is a DataFrame of pandas."""
     if not hasattr(frame, "columns") or not hasattr(frame, "groupby"):
-        raise InvalidInput(f"frame is {quoted(frame)}; it must be a DataFrame")
+        raise InvalidInput(
+            f"frame is {quoted(frame)}; it must be a DataFrame of pandas: pd.DataFrame(columns) of "
+            "a mapping, or frame.to_pandas() of another package's"
+        )
 
 
 class FirstOfEach:

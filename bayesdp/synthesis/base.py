@@ -47,6 +47,8 @@ class Synthesizer:
     """True where the synthesizer's own `columns` name the data that `release` takes."""
     batched: ClassVar[bool] = False
     """True where a file is read in batches, whatever else is declared."""
+    paths: ClassVar[tuple[str, ...]] = ()
+    """Fields that may be files' paths, which in a declaration are relative to its folder."""
     settings: ClassVar[Mapping[str, Any]] = {}
     """Arguments of `release` that are no data, and what they are where they aren't given; a field
     of the same name comes first."""

@@ -170,6 +170,7 @@ class TableSynthesizer(RecordSynthesizer):
     named: ClassVar[bool] = True
     batched: ClassVar[bool] = True
     variable: ClassVar[str | None] = "table"
+    paths: ClassVar[tuple[str, ...]] = ("schema",)
 
     def __post_init__(self) -> None:
         given = self.schema

@@ -13,6 +13,7 @@ import pytest
 import bayesdp as bdp
 from bayesdp.cli import fields, synthesize
 from bayesdp.cli.fields import parsed
+from bayesdp.evaluation.analysis import _released, load_analysis
 from bayesdp.evaluation.declarations import SYNTHESIZERS, settings_of
 
 S = bdp.synthesizers
@@ -564,3 +565,31 @@ def test_a_mapping_is_written_as_in_python_json_or_toml(text):
 @pytest.mark.parametrize("text", ["{'a'}", "{a", "{a: 1}", "None", "('a')", "{" * 500])
 def test_what_is_no_mapping_stays_a_text(text):
     assert parsed(text) == text
+
+
+def test_a_schema_beside_a_declaration_is_that_of_its_folder(tmp_path, monkeypatch, run_cli):
+    """As the data are: one in the folder that the command is typed in may be another."""
+    (tmp_path / "there").mkdir()
+    for folder, name in ((".", "old"), ("there", "voted")):
+        schema = bdp.Schema({name: {"type": "boolean"}})
+        schema.save(tmp_path / folder / "s.toml")
+    (tmp_path / "there" / "data.csv").write_text("voted,old\ntrue,false\n")
+    declared = '[data]\nsource = "data.csv"\n[synthesizer]\nname = "table"\nschema = "s.toml"\n'
+    (tmp_path / "there" / "release.toml").write_text(declared)
+    monkeypatch.chdir(tmp_path)
+    assert run_cli("synthesize --config there/release.toml --out r")[0] == 0
+    (part,) = bdp.Release.load("r").parts
+    assert list(part.mechanism.schema.columns) == ["voted"]
+    typed = "synthesize --config there/release.toml --schema s.toml --out typed"
+    assert run_cli(typed)[0] == 0
+    (part,) = bdp.Release.load("typed").parts
+    assert list(part.mechanism.schema.columns) == ["old"]
+    typed = "synthesize there/data.csv --schema s.toml --epsilon 1 --column"
+    assert run_cli(f"{typed} old --out one")[0] == 0  # a column is a table, too
+    assert "frame lacks columns 'old'" in run_cli(f"{typed} voted --out other")[2]
+    fit = '[model]\nfamily = "table"\n[fit]\ndraws = 200\nseed = 1\n'
+    declared = declared.replace("[synth", 'columns = ["voted"]\n[synth')
+    (tmp_path / "there" / "analysis.toml").write_text('title = "a"\n' + declared + fit)
+    file = Path("there/analysis.toml")
+    (part,) = _released(load_analysis(file), file.parent, lambda *_: None)[0].parts
+    assert list(part.mechanism.schema.columns) == ["voted"]

@@ -7,6 +7,7 @@ from decimal import Decimal
 import hypothesis.extra.numpy as hnp
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -379,6 +380,12 @@ def test_columns_that_are_not_the_schemas_are_refused(tmp_path, survey, frame):
         survey.coded([frame])
     with pytest.raises(InvalidInput, match="frame is a Table; it must be a DataFrame"):
         survey.coded(pa.Table.from_pandas(frame))
+    with pytest.raises(InvalidInput, match="frame is a LazyFrame; it must be a DataFrame"):
+        survey.coded(pl.DataFrame({"age": [1]}).lazy())
+    with pytest.raises(InvalidInput, match=r"it must be a DataFrame of pandas: .*\.to_pandas\(\)"):
+        survey.limited(pl.DataFrame({"id": ["1"]}))
+    one = bdp.Schema({"collect": ONE["code"]})
+    assert one.coded(pd.DataFrame({"collect": [1]})).shape == (1, 1)
     with pytest.raises(InvalidInput, match="columns of different lengths"):
         bdp.Schema({"a": ONE["code"], "b": ONE["code"]}).coded({"a": [1], "b": [1, 2]})
     with pytest.raises(InvalidInput, match="columns 'income' have no cut points yet; bdp"):

@@ -5,6 +5,7 @@ import json
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bayesdp as bdp
@@ -348,3 +349,21 @@ def test_a_grid_is_written_and_read(tmp_path):
     made.save(tmp_path / "schema.toml")
     assert bdp.Schema.load(tmp_path / "schema.toml") == made
     assert check_schema("schema", json.loads(json.dumps(plain_of(made)))) == made
+
+
+def test_zero_and_one_are_no_booleans_when_a_schema_is_written(tmp_path):
+    """(0, 1) equals (False, True), the default, and was left out of files and manifests."""
+    column = {"type": "boolean", "labels": (0, 1), "missing": True}
+    schema = bdp.Schema({"yes": column}, zeros=[{"yes": 1}])
+    schema.save(tmp_path / "a.toml")
+    frame = pd.DataFrame({"yes": [1, None, 0]})
+    for read in (
+        bdp.Schema.load(tmp_path / "a.toml"),
+        check_schema("schema", json.loads(json.dumps(plain_of(schema)))),
+    ):
+        assert read.columns["yes"].names == (0, 1, "missing")
+        codes = read.coded(frame)
+        drawn = read.decoded(codes, np.random.default_rng(1))["yes"]
+        assert drawn.cat.categories.tolist() == [0, 1]
+        assert read.coded(drawn.to_frame()).equals(codes)
+        assert read.impossible(codes).tolist() == [True, False, False]

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import bayesdp as bdp
 from bayesdp import table_files
 from bayesdp.errors import InvalidInput, MissingDependency
 from bayesdp.synthesis.scan import scan
@@ -117,6 +118,18 @@ def test_labels_stand_for_values(tmp_path):
     read = read_table(tmp_path / "a.dta", ["voted"])["voted"]
     assert read.tolist() == ["no", "yes", "yes", "no"]
     assert read.dtype == object
+
+
+def test_a_text_that_is_missing_in_stata_is_missing(tmp_path):
+    """Stata has none but the empty text, which would count as the label of other values."""
+    frame = pd.DataFrame({"sex": ["f", "", "m"], "age": [1, 2, 3], "id": ["1", "", "2"]})
+    frame.to_stata(tmp_path / "a.dta", write_index=False)
+    read = read_table(tmp_path / "a.dta", text=["id"])
+    assert read.isna().to_numpy().tolist() == [[False] * 3, [True, False, True], [False] * 3]
+    assert read["age"].dtype.kind == "i"
+    sex = {"type": "category", "labels": ["f", "m"], "other": "m", "missing": True}
+    codes = bdp.Schema({"sex": sex}).coded(read[["sex"]])
+    assert codes["sex"].tolist() == [0, 2, 1]
 
 
 def test_standard_input(monkeypatch, tmp_path, run_cli):

@@ -1,8 +1,9 @@
-"""Doubts about numbers of latent tables: unmeasured, differing between chains, or without value."""
+"""Doubts about numbers of latent tables: unmeasured, of persons, differing, or without value."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from bayesdp.engines.convergence import apart, chance_of_rhat
 from bayesdp.inference.table.estimates import Estimates
 from bayesdp.inference.verdict import NO_PROBLEM
+from bayesdp.schema.units import Person
 from bayesdp.warned import warn_about
 
 _APART, _FEW = 1.1, 5
@@ -128,6 +130,38 @@ def doubts_of_coefficients(estimates: Estimates, odd: int) -> Iterator[str]:
         )
 
 
+def warn_of_unit(unit: Any, told: Set[str] = frozenset(), *, stacklevel: int) -> list[str]:
+    """Doubt the population's intervals if a person may have several records.
+
+    Of n records, up to k of a person, the variance of a mean is at most k times that of n records
+    by themselves (Kish 1965, section 5.4), as where all of a person's are the same.
+
+    Parameters
+    ----------
+    unit : "record" or Person
+    told : set of str
+        Doubts that aren't warned of again.
+    stacklevel : int
+        As of `warnings.warn`, counted from the caller.
+
+    Returns
+    -------
+    list of str
+        The doubt, if there is one.
+    """
+    if not isinstance(unit, Person) or unit.most == 1:
+        return []
+    doubt = (
+        f"a person has up to {unit.most} records, and nothing that was released says how alike "
+        "these are: intervals of the population, as if all records were drawn by themselves, may "
+        f"be up to {math.sqrt(unit.most):.1f} times too short, but for the noise. Take "
+        "target='data', or release one record a person (most = 1)"
+    )
+    if doubt not in told:
+        warn_about(doubt, "persons", stacklevel=stacklevel + 1)
+    return [doubt]
+
+
 def warn_of_left_out(columns: str) -> None:
     """Warn that columns of the release, if there are any, aren't in the posterior."""
     if columns:
@@ -141,16 +175,17 @@ def warn_of_left_out(columns: str) -> None:
 
 
 def doubted(fit: Any) -> Any:
-    """Return what `TableModel.fit` returns, with doubts of columns' spreads in its verdict.
+    """Return what `TableModel.fit` returns, with doubts of spreads and persons in its verdict.
 
     Warns
     -----
     UserWarning
-        Of each. The fit's regressions don't repeat it; those of a fit that was saved and loaded do.
+        Of each. The fit's estimates don't repeat it; those of a fit that was saved and loaded do.
     """
     doubts = list(fit._doubts_of_spreads(list(fit.schema.columns)))
     for doubt in doubts:
         warn_about(doubt, "spread", stacklevel=4)
+    doubts += warn_of_unit(fit.schema.unit, stacklevel=4)
     found = fit.attrs["verdict"]
     if doubts:
         before = [] if found.startswith(NO_PROBLEM) else [found]

@@ -14,6 +14,10 @@ kept if Z'Z is positive definite, as that of real records is. Then
 are the confidential table's coefficients, and, with s^2 drawn, a draw of the population's, whose
 errors have one variance (Gelman et al. 2013, section 14.2). `generalized` has other families.
 
+Counts of cells that a schema's rules exclude are noise alone, which is taken for records as that of
+others. Where no records but these determine a coefficient, tables are left to say that it is open
+(`Regression.is_determined`).
+
 Nothing is shrunk or cut off at 0, which is what draws slopes to 0, or widens columns, where noise
 drowns cells. The price is width: on 1,000 records of two predictors, each in five cells, Laplace
 noise, 200 releases at each epsilon, 95% intervals cover 97, 96, 94 and 96% at epsilon .25, .5, 1

@@ -22,6 +22,7 @@ from bayesdp.inference.table.doubts import (
     doubts_of_chains,
     doubts_of_coefficients,
     doubts_of_unmeasured,
+    warn_of_unit,
 )
 from bayesdp.inference.table.estimates import Estimates, check_fitted, check_target
 from bayesdp.inference.table.imputation import imputed
@@ -150,8 +151,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             raise InvalidInput(
                 "posterior is raked to margins already; give all margins together, with the fit"
             )
-        tables = self._tables(None, peopled=True)
-        margins = margins_of(totals, self.schema, self._pools, tables)
+        margins = margins_of(totals, self.schema, self._pools, self._tables(None, peopled=True))
         return self._with({"margins": written(margins)})
 
     def imputed(
@@ -294,7 +294,6 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
                 f"{self._kept} latent tables it may have {_MOST_COUNTS // self._kept:,}: ask for "
                 "fewer columns, or by estimate for some cells of them"
             )
-
         rng = np.random.default_rng(check_seed(seed))
         population = check_target(target) == "population"
         tables = list(self._tables(None, peopled=population))
@@ -434,6 +433,7 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         if by != "tables":
             imputed = set(json.loads(self.attrs.get("imputed", "[]")))
             alike = RELEASED in self.groups() and not self.margins and imputed.isdisjoint(names)
+            alike = alike and asked.is_determined(self.schema)
             group = self[RELEASED] if alike else None  # tables that are as was released
             places = [known.index(name) for name in names]
 
@@ -445,10 +445,10 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             )
         if by == "moments" and moments is None:
             raise InvalidInput(
-                f"formula is {quoted(formula)}, whose moments weren't released, or noise drowns "
-                "them; by='moments' takes a linear, logistic or Poisson regression where the "
-                "columns of any two terms were released together (pairs, or triples for a term of "
-                "two columns) and aren't imputed or weighed to totals, and where an outcome of "
+                f"formula is {quoted(formula)}, whose moments weren't released, rules leave "
+                "open or noise drowns; by='moments' takes a linear, logistic or Poisson regression "
+                "where the columns of any two terms were released together (pairs, or triples for "
+                "a term of two columns) and aren't imputed or weighed to totals, and an outcome of "
                 "another than linear regression, or of two columns, has no private cut points: "
                 "take by='tables'"
             )
@@ -547,6 +547,8 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
             raise InvalidInput(
                 f"copies is {count}; there are {len(flat)} latent tables: fit with more (tables)"
             )
+        if peopled:
+            warn_of_unit(self.schema.unit, self._told, stacklevel=4)
         for place in self._chosen(count or len(flat)):
             table = flat[place][flat[place][:, 0] != ABSENT]
             if peopled and not len(table):
@@ -574,9 +576,8 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
 
     def _known(self, given: Any) -> list[str]:
         known = list(self.schema.columns)
-        names = (
-            list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
-        )
+        several = isinstance(given, Iterable) and not isinstance(given, str)
+        names = list(given) if several else [given]
         each = all(isinstance(name, str) and name in known for name in names)
         if not names or not each or len(set(names)) < len(names):
             raise InvalidInput(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,11 +17,15 @@ from scipy import linalg
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.schema.column import Column
 from bayesdp.schema.formulas import columns_of_term, outcome_of
+from bayesdp.schema.rules import excluded
+from bayesdp.schema.schema import Schema
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FAMILIES = ("linear", "logit", "poisson", "ordinal")
+_TRIED = 10_000
+"""Combinations of cells, of as many as there are, that show what records may determine."""
 _DEPENDENT = 1e-9  # of columns of length 1
 _NONE = (
     "and a table has no record with a value of all that it has, as where a column is missing in "
@@ -123,6 +128,39 @@ class Regression:
                 f"{self.family} regression ({type(error).__name__}: {error}); leave out rare "
                 "labels, or take another family"
             ) from error
+
+    def is_determined(self, schema: Schema) -> bool:
+        """Return True if records that rules allow determine all that is asked, where there are any.
+
+        Counts of a cell that a rule excludes are noise alone. Moments take them for records, which
+        determine what no record does: the slope of a column that has one value wherever another has
+        any; or a finite one where a rule leaves one outcome alone, in a family with a link.
+        Rules that name other columns too exclude no cell of these.
+        """
+        import pandas as pd
+
+        names = list(self.columns)
+        rules = [rule for rule in schema.excluding if set(rule) <= set(names)]
+        if not rules:
+            return True
+        sizes = [column.size for column in self.columns.values()]
+        cells = math.prod(sizes)
+        places = np.arange(cells)
+        if cells > _TRIED:
+            places = np.random.default_rng(0).integers(0, cells, _TRIED)
+        codes = dict(zip(names, np.unravel_index(places, sizes), strict=True))
+        kept = ~excluded(rules, codes, len(places))
+        frame = pd.DataFrame({name: each[kept] for name, each in codes.items()})
+        if (sides := sides_of(self.formula, self.family, self.columns, frame)) is None:
+            return bool(kept.any())
+        outcome, design = map(np.asarray, sides)
+        if self.family != "linear":  # where one outcome alone may be, it tells no slope's end
+            each = np.unique(design, axis=0, return_inverse=True)[1].ravel()
+            first = np.empty(each.max() + 1)
+            first[each] = outcome[:, 0]
+            several = np.bincount(each, outcome[:, 0] != first[each]) > 0
+            design = design[several[each]]
+        return bool(len(design) and determined(design)[1].all())
 
     @cached_property
     def _valued(self) -> list[str]:

@@ -227,6 +227,27 @@ def test_rules_about_missing_values_and_pools_lose_them():
     assert alone.attrs["pools"] == made.attrs["pools"]
 
 
+def test_what_does_not_apply_stays_missing_by_pools_too():
+    """A rule on a column whose cut points were private names all of it, or what is missing."""
+    columns = {
+        "works": {"type": "boolean"},
+        "income": {"type": "integer", "bounds": (0, 3), "missing": True},
+    }
+    schema = bdp.Schema(columns, zeros=[{"works": False, "income": (0, 3)}])
+    made = posterior([[[0, 4], [0, 4], [1, 0], [1, 3], [1, 4]]] * 4, schema)
+    made.add_groups(
+        {"posterior": xr.Dataset({"share": (("chain", "draw", "level"), np.full((1, 4, 7), 0.25))})}
+    )
+    made.attrs["pools"] = json.dumps({"income": [0, 2, 4]})
+    for found in (made.imputed(seed=1).pooled, made.pooled.imputed(seed=1)):
+        counts = found.table(["works", "income"], target="data").draws.reshape(4, 2, 3)
+        assert counts[:, 0].tolist() == [[0, 0, 2]] * 4
+        assert np.all(counts[:, 1, 2] == 0)
+    rules = [{"works": True, "income": (0, 1)}, {"works": True, "income": (0, 2)}]
+    pooled = bdp.Schema(columns, zeros=rules).pooled({"income": [0, 2, 4]})
+    assert pooled.zeros == (rules[1],)
+
+
 def test_nothing_changes_where_nothing_is_missing():
     table = np.stack([np.arange(40) % 2, np.arange(40) % 3 % 2, np.arange(40) % 5 % 2], axis=1)
     table = table[(table[:, 0] == 0) | (table[:, 1] == 2)]

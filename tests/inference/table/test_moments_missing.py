@@ -1,6 +1,7 @@
 """Regressions by moments of columns with missing values: those of the records that have all."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,10 +11,12 @@ from scipy import stats
 
 import bayesdp as bdp
 from bayesdp.engines.latent_classes import Noisy
+from bayesdp.errors import InvalidInput
 from bayesdp.inference.table import moments
 from bayesdp.inference.table.moments import estimates_by_moments
 from bayesdp.inference.table.regression import prepared
 from bayesdp.inference.table.released import read, stored
+from tests.inference.table.test_adversaries import posterior
 from tests.inference.table.test_moments import survey as complete_survey
 
 SCHEMA = bdp.Schema(
@@ -151,3 +154,50 @@ def test_intervals_cover(formula, sizes, scale):
     low, high = stats.binom.ppf([1e-7, 1 - 1e-7], 100, 0.95) / 100
     found = np.mean(hits, axis=0)
     assert np.all((low <= found) & (found <= high)), found
+
+
+def test_coefficients_that_rules_leave_open_are_left_to_tables():
+    """Released counts where no record can be are noise, of which moments made a finite slope."""
+    rng = np.random.default_rng(9)
+    schema = bdp.Schema(
+        {
+            "works": {"type": "boolean"},
+            "income": {"type": "integer", "bounds": (1, 4), "missing": True},
+            "sex": {"type": "category", "labels": ["f", "m"]},
+            "pregnant": {"type": "boolean"},
+        },
+        zeros=[{"works": False, "income": (1, 4)}, {"sex": "m", "pregnant": True}],
+    )
+    works, sex = rng.integers(0, 2, 900), rng.integers(0, 2, 900)
+    income = np.where(works == 1, rng.integers(0, 4, 900), 4)
+    pregnant = (sex == 0) & (rng.random(900) < 0.3)
+    codes = np.stack([works, income, sex, pregnant], axis=1)
+    pairs = list(itertools.combinations(range(4), 2))
+    fit = posterior([codes] * 20, schema, [[*schema.columns]])
+    shown = []
+    for pair in pairs:
+        counts = np.rint(rng.normal(0, 2, [(2, 5, 2, 2)[k] for k in pair]))
+        np.add.at(counts, tuple(codes[:, pair].T), 1)
+        shown.append(Noisy(pair, counts, 2.0, True))
+    fit.add_groups(released=stored(shown, 900, list(schema.columns)))
+    ask = {"draws": 20, "seed": 1}
+    for formula, family, name in (
+        ("income ~ works", "linear", "works"),
+        ("sex ~ income + works", "logit", "works"),
+        ("pregnant ~ sex", "logit", "sex[T.m]"),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of coefficients without an end, by tables
+            found = fit.regression(formula, family=family, **ask)
+        assert found.by == "tables"
+        ends = found.interval().loc[name]
+        assert ends["lower"] < -20  # whose end is none, or as far as the optimiser went
+        with pytest.raises(InvalidInput, match="rules leave open or noise drowns; by='moments'"):
+            fit.regression(formula, family=family, by="moments", **ask)
+    for formula, family in (
+        ("pregnant ~ sex", "linear"),  # of which each label has some
+        ("income ~ sex", "linear"),
+        ("pregnant ~ income", "logit"),
+        ("works ~ income + sex", "linear"),
+    ):
+        assert fit.regression(formula, family=family, **ask).by == "moments"
