@@ -273,7 +273,7 @@ def test_the_last_digits_of_a_law_convict_nobody():
 
     class Rounded(Noise):
         def logp(self, output, statistic):
-            return super().logp(output, statistic) * (1 + 1e-15 * np.argmax(output) % 3)
+            return super().logp(output, statistic) * (1 + 1e-15 * (np.argmax(output) % 3))
 
         def shown(self, number):
             return np.clip(number, 0.0, 1.0)
