@@ -214,5 +214,5 @@ def _tails(sample: Sample, grid: NDArray[np.float64]) -> list[NDArray[np.int64]]
 
 
 def rounding(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far a score may be off by rounding, generously; 0 where it is infinite."""
+    """Bound, generously, what rounding may change of a score; 0 where it is infinite."""
     return np.where(np.isfinite(scores), _ROUNDED * (1 + np.abs(scores)), 0.0)
