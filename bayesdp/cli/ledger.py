@@ -61,13 +61,13 @@ def create(
     )
     kept = made.budget.conversion_delta
     if as_json:
-        print_json({"dataset": dataset, "budget": _cost(made.budget), "conversion_delta": kept})
+        print_json({"dataset": made.name, "budget": _cost(made.budget), "conversion_delta": kept})
         return
     typer.echo(
-        f"dataset {dataset} may spend epsilon = {epsilon}, delta = {delta} ({neighbours})"
+        f"dataset {made.name} may spend epsilon = {epsilon}, delta = {delta} ({neighbours})"
         + (f"; delta = {kept} of it is kept for concentrated composition" if kept else "")
     )
-    print_next(f"bayesdp synthesize DATA ... --ledger URL --dataset {shlex.quote(dataset)}")
+    print_next(f"bayesdp synthesize DATA ... --ledger URL --dataset {shlex.quote(made.name)}")
 
 
 @app.command()

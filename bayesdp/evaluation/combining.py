@@ -95,7 +95,8 @@ def combine_all(
     DataFrame
         Index: rule; for vectors, rule and component. Columns: estimate, variance, df, low, high
         (the interval) and note, which says why a rule doesn't apply (its numbers are then NaN,
-        except for a negative variance, which is shown) and is empty where it does.
+        except for a negative variance, which is shown) and is empty where it does. A variance of 0,
+        as of proportions that are 0 in all copies, is noted: its interval has no width.
 
     Examples
     --------
@@ -164,4 +165,5 @@ def _rows(
         return numbers.assign(note="needs two copies")
     combined = _vector(q, v, weights(rule, q.shape[0], size_ratio), names)
     note = np.where(combined.variance < 0, "negative variance", "")
+    note = np.where(combined.variance == 0, "no variance: an interval of no width", note)
     return combined.to_frame(level).assign(note=note)

@@ -10,7 +10,9 @@ mechanism's own draws and bounded by Clopper and Pearson's exact intervals, so t
 mechanism which keeps its promise is convicted with probability at most `alpha`:
 
 * events are sets {log Pr[z | D] - log Pr[z | D'] >= t}, the most powerful ones if the law
-  is right, and valid ones if it isn't;
+  is right, and valid ones if it isn't; and sets of outputs whose number, or that of their numbers
+  which differs most between D and D', is above or below a t, or has its last bit there: these see
+  a leak that the law hides;
 * t is chosen on one half of the draws and tested on the other, so that choosing it costs nothing;
 * alpha is shared by all pairs of neighbours, both directions and both intervals
   (Bonferroni), so that the bounds hold jointly. A search for worse pairs uses the law, or draws
@@ -34,7 +36,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least, check_delta, check_share
 from bayesdp.errors import InvalidInput
 from bayesdp.privacy.audit_draws import bounds_from_draws, largest_bound, smallest_fault
-from bayesdp.privacy.audit_law import departure
+from bayesdp.privacy.audit_law import departure, pair_departure
 from bayesdp.privacy.audit_search import pair_epsilon, search_pair
 from bayesdp.privacy.distributional.guarantee import (
     DistributionalGuarantee,
@@ -95,8 +97,10 @@ class Audit:
         here measures how much such outputs reveal about the data.
     departures : int
         Number of outputs, of as many draws that can be counted, that come more often or less often
-        than by that law: the sampler doesn't follow it, and events chosen by it may be blind. 0
-        with probability 1 - alpha where the sampler does.
+        than by that law; of outputs that can't be counted, as numbers with a density, of ranges of
+        the log ratio of two neighbours in which the draws have another. The sampler doesn't follow
+        the law then, and events chosen by it may be blind. 0 with probability 1 - alpha where the
+        sampler does.
     """
 
     claim: Guarantee
@@ -164,7 +168,9 @@ class Audit:
         searched = f", {self.searched:,} others looked at" if self.searched else ""
         pairs = f"{self.pairs} pair{'' if self.pairs == 1 else 's'} of neighbours"
         beyond = f"; {self.impossible:,} draws that the law calls impossible"
-        departing = f"; {self.departures:,} outputs more or less often than by the law"
+        departing = (
+            f"; {self.departures:,} outputs, or ranges of them, more or less often than by the law"
+        )
         return (
             f"{verdict} (claim {self.claim}; draws show epsilon >= {self.epsilon_lower:.4g}"
             f"{reach}; {self._power()}{exact}; {pairs}{searched}, "
@@ -249,6 +255,7 @@ def audit(
                 best, worst = bound, ordered
     exact = _exact(mechanism, tried, claim.delta)
     off = [departure(mechanism, one, int(trials), level) for pair in tried for one in pair]
+    apart = [pair_departure(mechanism, pair, int(trials), level) for pair in tried]
     return Audit(
         claim,
         max(best, 0.0),
@@ -259,7 +266,7 @@ def audit(
         alpha,
         int(search),
         sum(each.impossible for each in off),
-        sum(each.outputs for each in off),
+        sum(each.outputs for each in off) + sum(apart),
     )
 
 

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.errors import InvalidInput
-from bayesdp.privacy.audit_draws import distinct
+from bayesdp.privacy.audit_draws import distinct, log_ratio_bound, log_ratios, rounding
 
 _CHECKED = 1000  # draws, at least, or where outputs can't be counted
+_MOST = 1 << 22  # numbers drawn from one statistic whose outputs can't be counted
+_RANGES = 16  # of log ratios, between numbers that occur
 
 
 class Departure(NamedTuple):
@@ -27,7 +29,7 @@ class Departure(NamedTuple):
         Number of draws to which it gives probability 0.
     outputs : int
         Number of outputs that come more often, or less often, than chance allows; 0 where outputs
-        can't be counted, as numbers with a density.
+        can't be counted, as numbers with a density: of those, see `pair_departure`.
     """
 
     impossible: int
@@ -48,8 +50,7 @@ def departure(mechanism: Any, statistic: Any, trials: int, level: float) -> Depa
     """
     count = min(trials, max(trials // 10, _CHECKED))
     draws = np.asarray(mechanism.release(statistic, count))
-    outputs, times = distinct(draws)
-    counted = draws.dtype.kind in "iu" and len(outputs) == len(times)
+    outputs, times, counted = _counted(draws)
     logs = _law(mechanism, outputs if counted else outputs[:_CHECKED], statistic)
     impossible = int(np.sum(times * np.isneginf(logs)))
     if not counted:
@@ -57,6 +58,48 @@ def departure(mechanism: Any, statistic: Any, trials: int, level: float) -> Depa
     p = np.exp(np.minimum(logs, 0.0))
     tail = np.minimum(special.bdtrc(times - 1, len(draws), p), special.bdtr(times, len(draws), p))
     return Departure(impossible, int(np.sum(tail <= level * p)))
+
+
+def pair_departure(mechanism: Any, pair: tuple[Any, Any], trials: int, level: float) -> int:
+    """Count ranges of the log ratio in which draws from two statistics have another, by intervals.
+
+    For outputs that can't be counted, as numbers with a density: of those with
+    a <= log Pr[z | one] - log Pr[z | other] <= b, the first statistic gives exp(a) to exp(b) times
+    as many as the second. Ranges are chosen on one half of the draws, and both shares in each are
+    bounded by the other, at a level that all ranges share: a sampler that follows its law is found
+    to depart with probability 2 `level` at most. 0 where outputs can be counted.
+    """
+    count = min(trials, max(trials // 10, _CHECKED))
+    count = min(count, max(_CHECKED, _MOST // max(1, np.size(pair[0]))))
+    draws = [np.asarray(mechanism.release(one, count)) for one in pair]
+    if all(_counted(z)[2] for z in draws):
+        return 0
+    ratios = [log_ratios(mechanism, z, pair) for z in draws]
+    half = count // 2
+    seen = np.concatenate([r[:half][np.isfinite(r[:half])] for r in ratios])
+    if not seen.size:
+        return 0
+    edges = np.unique(np.quantile(seen, np.linspace(0, 1, _RANGES + 1), method="nearest"))
+    edges = edges[np.diff(edges, prepend=-np.inf) > 4 * rounding(edges)]
+    off = rounding(edges)
+    low = np.stack([edges, edges], axis=1).ravel()  # an edge itself, and what is beyond it
+    low, high = np.concatenate([[-np.inf], low]), np.concatenate([low, [np.inf]])
+    tested = [r[half:][~np.isnan(r[half:])] for r in ratios]
+    places = [  # twice the number of edges below, and one more at an edge
+        np.searchsorted(edges + off, r) + np.searchsorted(edges - off, r, side="right")
+        for r in tested
+    ]
+    one, other = (np.bincount(place, minlength=low.size) for place in places)
+    n, each = count - half, level / low.size
+    lower = log_ratio_bound(one, other, n, 0.0, each / 2)
+    upper = -log_ratio_bound(other, one, n, 0.0, each / 2)
+    return int(np.sum((lower > high) | (upper < low)))
+
+
+def _counted(draws: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], bool]:
+    """Distinct outputs, how often each was drawn, and whether they could be counted."""
+    outputs, times = distinct(draws)
+    return outputs, times, draws.dtype.kind in "iu" and len(outputs) == len(times)
 
 
 def _law(mechanism: Any, outputs: NDArray[Any], statistic: Any) -> NDArray[np.float64]:

@@ -449,7 +449,7 @@ class DatasetLedger:
         if unproved and not (accept_unproved or self._accept_unproved):
             raise InvalidInput(
                 f"guarantee is only as published and not proved ({guarantee.source}); pass "
-                "accept_unproved=True to charge it all the same"
+                "accept_unproved=True (--accept-unproved) to charge it all the same"
             )
         made: list[Entry] = []
 

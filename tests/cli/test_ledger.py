@@ -23,6 +23,14 @@ def bayesdp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_cli):
     return run_cli
 
 
+@pytest.mark.parametrize("how", ["", " --json"])
+def test_a_budget_is_called_by_the_name_that_is_written(bayesdp, how):
+    status, out, _ = bayesdp(
+        f"ledger create {URL} '  voters ' --epsilon 4 --neighbours replace_one{how}"
+    )
+    assert (status, "  voters" in out, "voters" in out) == (0, False, True)
+
+
 def test_a_budget_from_first_to_last(bayesdp, monkeypatch):
     line = f"ledger create {URL} survey --epsilon 4 --delta 1e-6 --neighbours replace_one"
     assert bayesdp(line)[0] == 0

@@ -185,3 +185,10 @@ def test_bad_size_ratio():
 
 def test_one_copy_is_enough_for_raab():
     assert bdp.combine([0.2], [0.01], "raab").variance == pytest.approx(0.03)
+
+
+def test_an_interval_of_no_width_is_noted():
+    """Proportions of 0 of 100 in all copies have no variance, within or between."""
+    none, some = (bdp.evaluate.combine_all(q, [0.0, 0.0]) for q in ([0.0, 0.0], [0.0, 0.1]))
+    assert set(none["note"]) == {"no variance: an interval of no width"}
+    assert [name for name in some.index if some.loc[name, "note"]] == ["raab"]

@@ -120,7 +120,8 @@ def laplace_divergence(noise: LaplaceNoise, shift: int, epsilon: float) -> float
         return 0.0
     gap = shift * rate - epsilon
     m = max(math.ceil((shift - epsilon / rate) / 2) - 1, 0)
-    rest = math.expm1(-m * rate) * math.expm1((m + 1) * rate - gap)
+    # With m >= 1, the last exponent is at most 0; with none it could overflow.
+    rest = math.expm1(-m * rate) * math.expm1((m + 1) * rate - gap) if m else 0.0
     q = math.exp(-rate)
     return float((-math.expm1(-gap) + q * rest) / (1 + q))
 

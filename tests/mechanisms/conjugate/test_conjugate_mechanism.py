@@ -491,3 +491,34 @@ def test_a_model_of_a_count_refuses_other_statistics():
     release = bdp.Release.of(real("parameter_draw"), [0.4], delta=1e-6)
     with pytest.raises(bdp.errors.InvalidInput, match="doesn't randomise a count"):
         bdp.BinomialModel().posterior(release)
+
+
+@pytest.mark.parametrize(
+    "method", ["parameter_draw", "synthetic_map", "synthetic_one", "synthetic_many"]
+)
+@pytest.mark.parametrize("family", ["gaussian", "bounded", "multivariate_gaussian"])
+def test_the_last_bits_of_normal_outputs_tell_no_neighbours_apart(family, method):
+    """A mean plus noise lands on floats that depend on the mean, unless it is rounded."""
+    size = None if method == "parameter_draw" else 3
+    if family == "multivariate_gaussian":
+        prior, covariance = ((0.0, 0.0), ((4.0, 0.0), (0.0, 4.0))), ((1.44, 0.3), (0.3, 1.44))
+        made = bdp.mechanisms.ConjugateMechanism(
+            family, method, 6, prior, size=size, R=(1.5, 1.5), covariance=covariance
+        )
+    else:
+        made = bdp.mechanisms.ConjugateMechanism(
+            "gaussian",
+            method,
+            6,
+            (0.5, 2.0),
+            size=size,
+            R=1.5,
+            sigma=1.2,
+            bounded=family != "gaussian",
+        )
+    for pair in made.pairs():
+        for statistic in pair:
+            with bdp.reproducible(1):
+                drawn = np.asarray(made.release(statistic, 2000))
+            inside = drawn[np.abs(drawn) < 1.5]  # what is at a bound is the bound itself
+            assert np.array_equal(np.rint(inside * 2.0**34), inside * 2.0**34)

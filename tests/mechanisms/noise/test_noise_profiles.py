@@ -106,6 +106,16 @@ def test_scalar_profiles_agree_with_sums_over_the_lattice(scale, shift):
             assert nearer <= found * (1 + 1e-9) + 1e-15
 
 
+@pytest.mark.parametrize("epsilon", [0.5, 700.0, 999.0])
+def test_a_thousandth_of_a_step_has_a_profile(epsilon):
+    """Of noise that is 0 but for exp(-1000), delta is that of a pure epsilon of 1000."""
+    found = bdp.mechanisms.DiscreteLaplaceMechanism(scale=1e-3).delta(epsilon)
+    assert found == pytest.approx(-math.expm1(epsilon - 1000.0), rel=1e-9)
+    made = bdp.mechanisms.DiscreteLaplaceMechanism.calibrate(epsilon=1e3, sensitivity=1, delta=1e-9)
+    assert made.scale == pytest.approx(1e-3, rel=1e-9)
+    assert made.delta(1e3) <= 1e-9
+
+
 @scales
 @pytest.mark.parametrize("width", [1, 2, 6, 25])
 def test_truncation_costs_what_the_worst_pair_of_all_does(scale, width):
