@@ -13,9 +13,9 @@ one likelihood of the mean of N records, exactly, whatever mu is. N is twice the
 every e_n is as wide as sigma / sqrt(N) at least: h is then smooth on that scale, where the laws
 given n have kinks, and needs no finer nodes than they.
 
-From one n to the next the laws move little. Where two numbers are within 2%, and their laws within a
-fifth of a width, those between them share their probability between these two linearly, which adds
-at most 1% to a law's variance.
+From one n to the next the laws move little. Where two numbers are within 2%, and their laws within
+a fifth of a width, those between them share their probability between these two linearly, which
+adds at most 1% to a law's variance.
 """
 
 from __future__ import annotations
