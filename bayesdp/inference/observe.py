@@ -55,8 +55,10 @@ def observe(
 
         It is in the mechanism's units: the number or the vector that noise was added to; for
         copies of binary records, the number of ones; for Poisson-gamma copies, each area's events;
-        for degrees or statistics of a graph, the vector of them; for randomized responses, each
-        record's category, or one distribution for all of them; for modips copies of Gaussian
+        for degrees or statistics of a graph, the vector of them; for a graph whose dyads were
+        answered, each one's tie (1) or none (0), in the order of ``np.triu_indices(nodes, 1)``, or
+        if directed of the adjacency matrix's rows without the diagonal; for randomized responses,
+        each record's category, or one distribution for all of them; for modips copies of Gaussian
         records, their mean, or where their sd is unknown ``pm.math.stack([mean, variance])`` with
         divisor n - 1; for those of gamma records, their sum, which lies within n times their
         bounds. For a release with groups, these are in the order of `release.groups`, along the

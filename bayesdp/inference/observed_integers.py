@@ -13,6 +13,7 @@ from bayesdp.core.vector_views import SeparateNoiseView
 from bayesdp.core.views import (
     AnswersView,
     CountView,
+    DyadsView,
     Ends,
     FixedTotalView,
     Floats,
@@ -23,9 +24,12 @@ from bayesdp.core.views import (
 )
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.unobserved import unlike
+from bayesdp.networks.dyads import dyads_numbered
+from bayesdp.networks.evidence import offset_matrix, together
 from bayesdp.release import Part
 
 _MOST = 5_000_000
+_MOST_DYADS = 1_000_000
 _CHEAP = 50_000  # integers that gradients are quickly summed over
 _NEGLIGIBLE = 60.0  # below the log of the largest
 
@@ -152,6 +156,11 @@ def _elements(parts: Sequence[Part], n: int | None) -> tuple[list[Integer], tupl
                 "and there is no law of one area's events; fit bdp.models.PoissonModel, or "
                 "release with fixed=False"
             )
+        if (dyads := view_of(part.mechanism, DyadsView)) is not None:
+            answered = _dyads(dyads, part)
+            each += answered
+            own = (len(answered),)
+            continue
         apart = view_of(part.mechanism, SeparateNoiseView)
         view = view_of(part.mechanism, IntegersView) or apart
         if view is not None:
@@ -160,6 +169,31 @@ def _elements(parts: Sequence[Part], n: int | None) -> tuple[list[Integer], tupl
         else:
             each += [_count(part, n)]
     return each, shape_of(parts, own)
+
+
+def _dyads(view: DyadsView, part: Part) -> list[Integer]:
+    """Return the law of each dyad's answers, given that it is a tie (1) or isn't (0), in rows."""
+    graph = part.outputs[0]
+    if graph.dyads > _MOST_DYADS:
+        raise InvalidInput(
+            f"the release is of {graph.dyads:,} dyads, each with a law of its own; there may be "
+            f"{_MOST_DYADS:,}: fit bdp.models.ERGMModel"
+        )
+    offsets = offset_matrix(together([view.evidence(z) for z in part.outputs]))
+    i, j = dyads_numbered(np.arange(graph.dyads), graph.n, graph.directed).T
+
+    def reached(ends: Ends, times: float) -> Ends:
+        if ends[0] == 0 and ends[1] > 1:  # as of a number of ties
+            raise InvalidInput(
+                f"statistic may be from 0 to {ends[1]}, but a dyad is a tie (1) or none (0); give "
+                "the law of each dyad, as pm.Bernoulli.dist(p)"
+            )
+        return max(ends[0], 0), min(ends[1], 1)
+
+    def tie(odds: float) -> Integer:
+        return Integer(reached, lambda x: np.where(x == 1, odds, 0.0))
+
+    return [tie(odds) for odds in offsets[i, j].tolist()]
 
 
 def _count(part: Part, n: int | None) -> Integer:

@@ -68,8 +68,8 @@ def data(
     release : Release, or several in a list
         The outputs, and a manifest that says how they were randomised. Several releases must be of
         the same integers; of real numbers, take one at a time. Integers are noisy counts, numbers
-        of ones that binary records were drawn for, events by area, or the categories of randomized
-        responses, or a graph's degrees or statistics.
+        of ones that binary records were drawn for, events by area, the categories of randomized
+        responses, or a graph's degrees, statistics or dyads (as for `bdp.observe`).
     n : int, optional
         The number of confidential records, where the law depends on it and the release doesn't
         say it.

@@ -10,11 +10,11 @@ from bayesdp.inference.readers import instead, models_of
 TAKES = (
     "noise on a number or on each of a vector (LaplaceMechanism, GaussianMechanism and their "
     "discrete forms, PerturbedHistogramMechanism, NoisyDegreesMechanism, "
-    "NoisyStatisticsMechanism), counts of ones (BetaBinomialMechanism, Bernoulli "
-    "ConjugateMechanism, modips copies of bdp.families.Bernoulli), Poisson-gamma copies "
-    "without a fixed total, RandomizedResponseMechanism, modips copies of bdp.families.Gaussian "
-    "and bdp.families.Gamma, and with columns= one marginal of a table (NoisyTableMechanism, "
-    "NoisyMarginalsMechanism)"
+    "NoisyStatisticsMechanism), a graph's dyads (EdgeFlipMechanism), counts of ones "
+    "(BetaBinomialMechanism, Bernoulli ConjugateMechanism, modips copies of "
+    "bdp.families.Bernoulli), Poisson-gamma copies without a fixed total, "
+    "RandomizedResponseMechanism, modips copies of bdp.families.Gaussian and bdp.families.Gamma, "
+    "and with columns= one marginal of a table (NoisyTableMechanism, NoisyMarginalsMechanism)"
 )
 
 

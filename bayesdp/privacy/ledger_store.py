@@ -216,7 +216,9 @@ class Store:
         for chain in chains:
             head = link(head, chain.hashes[0])
         facts = (len(chains), head)
-        if row is None or row.seal != seal(row.datasets, row.head) or facts != row[2:4]:
+        counted = [dataset.number for dataset in datasets] == list(range(len(datasets)))
+        sealed = row is not None and row.seal == seal(row.datasets, row.head)
+        if row is None or not sealed or not counted or facts != row[2:4]:
             raise LedgerCorrupted(
                 f"the list of datasets in {self.name} was changed: it names "
                 f"{[chain.dataset for chain in chains]}, which isn't what was written; restore it "

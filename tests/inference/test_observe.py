@@ -1,5 +1,6 @@
 """A release inside a PyMC model: its law against sums and closed forms, its posteriors, errors."""
 
+import itertools
 import math
 
 import numpy as np
@@ -365,6 +366,56 @@ def test_copies_of_gamma_records_have_a_sum_each():
         bdp.observe(release, n=9)
 
 
+_GRAPHS = [
+    bdp.networks.Network(4, [(0, 1), (1, 3)]),
+    bdp.networks.Network(4, [(0, 1), (2, 3), (0, 2)]),
+]
+_DIRECTED = [bdp.networks.Network(3, [(0, 1), (2, 0)], directed=True)]
+_TIE = np.linspace(0.5, 0.9, 16).reshape(4, 4)
+FLIPPED = {
+    "undirected": (bdp.mechanisms.EdgeFlipMechanism(4, 0.8, 0.1), _GRAPHS),
+    "each its own": (bdp.mechanisms.EdgeFlipMechanism(4, (_TIE + _TIE.T) / 2, 0.2), _GRAPHS[:1]),
+    "directed": (bdp.mechanisms.EdgeFlipMechanism(3, 0.7, 0.25, directed=True), _DIRECTED),
+}
+
+
+@pytest.mark.parametrize("kind", FLIPPED)
+def test_dyads_of_a_graph_have_laws_of_their_own(kind):
+    """Against the mechanism's law, summed over all graphs."""
+    made, outputs = FLIPPED[kind]
+    release, nodes, directed = bdp.Release.of(made, outputs), made.nodes, made.directed
+    i, j = np.nonzero(~np.eye(nodes, dtype=bool)) if directed else np.triu_indices(nodes, 1)
+    a = np.random.default_rng(1).normal(size=nodes)
+    with pm.Model():
+        place = pm.Normal("place", shape=nodes)
+        found = bdp.observe(release, pm.Bernoulli.dist(logit_p=2 * place[i] - place[j] - 0.5))
+        mine = [at(found, place=places) for places in (a, -a)]
+    right = []
+    for places in (a, -a):
+        p, whole = special.expit(2 * places[i] - places[j] - 0.5), []
+        for ties in itertools.product((0, 1), repeat=i.size):
+            there = np.array(ties, dtype=bool)
+            edges = np.column_stack([i, j])[there]
+            graph = bdp.networks.Network(nodes, edges, directed=directed)
+            law = made.logp(outputs, [graph] * len(outputs)).sum()
+            whole.append(law + np.log(np.where(there, p, 1 - p)).sum())
+        right.append(special.logsumexp(whole))
+    assert abs(np.diff(right)) > 0.1
+    assert np.diff(mine) == pytest.approx(np.diff(right), abs=1e-9)
+
+
+def test_a_graph_in_ones_own_model_is_as_in_the_beta_model():
+    release = bdp.Release.of(*FLIPPED["undirected"])
+    own, i, j = bdp.models.NetworkBetaModel().pymc_model(release), *np.triu_indices(4, 1)
+    with pm.Model() as mine:
+        beta = pm.Normal("beta", 0.0, 2.0, shape=4)
+        bdp.observe(release, pm.Bernoulli.dist(logit_p=beta[i] + beta[j]))
+    logps = [model.compile_logp(mode="FAST_COMPILE") for model in (own, mine)]
+    points = [{"beta": beta} for beta in np.random.default_rng(2).normal(size=(5, 4))]
+    gaps = [float(logps[0](point)) - float(logps[1](point)) for point in points]
+    assert np.ptp(gaps) < 1e-9
+
+
 def test_a_distribution_without_ends_goes_as_far_as_noise_reaches():
     release = bdp.Release.of(bdp.mechanisms.DiscreteLaplaceMechanism(1.0, 1.0), outputs=[5])
     with pm.Model():
@@ -444,15 +495,22 @@ class TestBadInput:
 
     def test_a_release_of_a_network(self):
         network = bdp.networks.Network(nodes=4, edges=[(0, 1)])
-        for made in (
-            bdp.synthesizers.EdgeFlipSynthesizer(epsilon=1.0),
-            bdp.synthesizers.DPERGMSynthesizer("edges", epsilon=1.0, centre=(-1.0,), scale=(1.0,)),
-        ):
-            with bdp.reproducible(1):
-                release = made.release(network)
-            expected = r"no law here .* for .*bdp\.models\.ERGMModel\. bdp\.observe takes"
-            with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match=expected):
-                bdp.observe(release, pm.Poisson.dist(3.0))
+        made = bdp.synthesizers.DPERGMSynthesizer(
+            "edges", epsilon=1.0, centre=(-1.0,), scale=(1.0,)
+        )
+        with bdp.reproducible(1):
+            release = made.release(network)
+        expected = r"no law here .* for .*bdp\.models\.ERGMModel\. bdp\.observe takes"
+        with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match=expected):
+            bdp.observe(release, pm.Poisson.dist(3.0))
+
+    def test_a_law_of_the_number_of_ties_of_a_graph(self):
+        release = bdp.Release.of(*FLIPPED["undirected"])
+        for wrong in (pm.Poisson.dist(3.0), pm.Binomial.dist(6, 0.5)):
+            with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match="a dyad is a tie"):
+                bdp.observe(release, wrong)
+        with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match=r"has shape \(6,\)"):
+            bdp.observe(release, pm.Bernoulli.dist(0.5, shape=5))
 
     def test_an_n_that_is_missing_or_another(self):
         confidential = bdp.mechanisms.BetaBinomialMechanism(n=None, size=20, prior=(4.0, 4.0))

@@ -124,11 +124,26 @@ def test_real_numbers_beside_integers_are_refused_in_a_line(other, first):
 
 
 def test_what_has_no_integers_is_refused():
+    made = bdp.mechanisms.DPERGMMechanism  # whose graphs have a law by their statistics alone
     network = bdp.networks.Network(nodes=4, edges=[(0, 1)])
-    flips = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=1.0).release(network)
-    for release in (flips, "release"):
+    graphs = bdp.synthesizers.DPERGMSynthesizer("edges", 1.0, centre=(-1.0,), scale=(1.0,))
+    with bdp.reproducible(1):
+        release = graphs.release(network)
+    assert isinstance(release.mechanism, made)
+    for wrong in (release, "release"):
         with pytest.raises(InvalidInput):
-            bdp.stan.data(release)
+            bdp.stan.data(wrong)
+
+
+def test_dyads_of_a_graph_are_integers():
+    flips = M.EdgeFlipMechanism(4, 0.8, 0.1)
+    release = bdp.Release.of(flips, [bdp.networks.Network(4, [(0, 1), (1, 3)])])
+    made = bdp.stan.data(release)
+    assert (made["E"], made["K"]) == (6, 12)
+    assert made["x"].tolist() == [0, 1] * 6
+    odds = np.diff(made["log_law"].reshape(6, 2), axis=1)[:, 0]  # of (0, 1), (0, 2), ..., (2, 3)
+    seen, unseen = np.log(0.8 / 0.1), np.log(0.2 / 0.9)
+    assert odds == pytest.approx([seen, unseen, unseen, unseen, seen, unseen])
 
 
 def test_releases_of_different_integers_are_refused():

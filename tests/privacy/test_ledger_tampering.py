@@ -50,6 +50,7 @@ OF_THE_LIST = {
     "DELETE FROM bayesdp_entry WHERE dataset = 't'",
     "a deleted dataset, its entries left": "DELETE FROM bayesdp_dataset WHERE name = 't'",
     "a renumbered dataset": "UPDATE bayesdp_dataset SET number = 7 - number",
+    "numbers in the old order": "UPDATE bayesdp_dataset SET number = 3 * number + 1",
     "a changed list": "UPDATE bayesdp_ledger SET datasets = 3",
 }
 

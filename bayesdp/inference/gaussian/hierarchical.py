@@ -309,7 +309,7 @@ class HierarchicalGaussianModel(Model):
         return all_observed(parts, self.sd, sizes, self.statistic, engine)
 
     def _numbers(self, parts: Sequence[Part]) -> Sizes:
-        """What a group's number of records may be, and the probabilities."""
+        """Possible numbers of records of a group, and their probabilities."""
         return sizes_of_parts(self.n, parts, type(self).__name__)
 
 

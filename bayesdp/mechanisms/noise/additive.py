@@ -121,7 +121,7 @@ class AdditiveNoise(Mechanism):
                     f"granularity is {quoted(step)}, no finer than the sensitivity, "
                     f"{quoted(sensitivity)}: the statistic is rounded to multiples of it, so that "
                     "the last digit of a sum may move it by a whole step; take a finer one, or "
-                    "none",
+                    "none, or where none was given a larger epsilon or delta",
                     "granularity",
                     stacklevel=3,
                 )

@@ -227,7 +227,8 @@ class Histogram:
     def release(self, statistic, copies=1):
         rng = np.random.default_rng(7)
         counts = rng.multinomial(self.made.samples, self.weights(statistic), size=copies)
-        return counts + rng.laplace(0, self.scale, counts.shape)
+        noise = rng.laplace(0, self.scale, counts.shape)
+        return counts + np.rint(noise * 2**20) / 2**20  # or its last bits show the counts
 
     def logp(self, output, statistic):
         """log density, vectorised over outputs."""
