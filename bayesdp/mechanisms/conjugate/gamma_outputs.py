@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 
 Floats = NDArray[np.float64]
+_BITS = 32  # that a release shows
 
 
 def statistic_of(release: ConjugateMechanism, data: Any) -> float:
@@ -63,7 +64,7 @@ def draw(release: ConjugateMechanism, sums: Floats, copies: int) -> Floats:
         return np.broadcast_to((A - 1) / rate, shape).copy()
     rng = generator()
     if release.method == "parameter_draw":
-        return np.asarray(np.clip(rng.standard_gamma(A, shape) / rate, LEAST, LARGEST))
+        return without_last_bits(rng.standard_gamma(A, shape) / rate)
     records = (*shape, release.synthetic_size)
     over: Any = A - 1
     if release.method == "synthetic_one":
@@ -71,7 +72,19 @@ def draw(release: ConjugateMechanism, sums: Floats, copies: int) -> Floats:
     elif release.method == "synthetic_many":
         over = rng.standard_gamma(A, records)
     drawn = rng.standard_gamma(k, records) * (rate[..., None] / np.maximum(over, LEAST))
-    return np.sort(np.clip(drawn, LEAST, LARGEST), axis=-1)
+    return np.sort(without_last_bits(drawn), axis=-1)
+
+
+def without_last_bits(drawn: Floats) -> Floats:
+    """Round draws to 32 bits, which costs nothing of their promise, within what floats hold.
+
+    A quotient of a draw and a rate lands on floats that depend on the rate, and so on the sum. A
+    number of 32 bits has about a million floats that a sampler may give near it, whatever the rate
+    is, and is as probable as by the law to that degree.
+    """
+    mantissa, exponent = np.frexp(drawn)
+    rounded = np.ldexp(np.rint(mantissa * 2.0**_BITS), exponent - _BITS)
+    return np.asarray(np.clip(rounded, LEAST, LARGEST))
 
 
 def logp(release: ConjugateMechanism, output: Any, sums: Floats) -> Floats:

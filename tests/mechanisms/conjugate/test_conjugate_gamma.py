@@ -247,3 +247,32 @@ def test_all_of_a_law_is_kept_in_floats():
     assert np.all(np.isfinite(drawn))
     assert np.all(np.isfinite(made.logp(drawn, 1.0)))
     assert special.gammaln(2.0**-10) > 0
+
+
+def shares_that_can_be(numbers, rate):
+    """Share of numbers that are the float quotient of some float and the rate."""
+    near = [numbers * rate]
+    for end in (0.0, np.inf):
+        at = numbers * rate
+        for _ in range(3):
+            near.append(at := np.nextafter(at, end))
+    return np.mean(np.any([at / rate == numbers for at in near], axis=0))
+
+
+def test_quotients_of_floats_tell_rates_apart():
+    """The leak that rounding closes: about a tenth of what a rate gives, another never does."""
+    drawn = np.random.default_rng(1).standard_gamma(5.0, 20_000)
+    assert shares_that_can_be(drawn / 4.7, 4.7) == 1
+    assert shares_that_can_be(drawn / 4.7, 6.2) < 0.9
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_last_bits_of_gamma_outputs_tell_no_neighbours_apart(method):
+    """A number of 32 bits has a million floats near it, whatever the rate is."""
+    made = release(method, size=3)
+    for total in (0.0, 1.7, 9.0):
+        with bdp.reproducible(1):
+            drawn = np.asarray(made.release(total, 2000))
+        whole = np.frexp(drawn)[0] * 2.0**32
+        assert np.array_equal(np.rint(whole), whole)
+        assert np.unique(drawn).size == drawn.size
