@@ -242,11 +242,17 @@ class Scan:
                 types = {name: pa.type_for_alias(t) for name, t in (self.types or {}).items()}
             except ValueError as error:
                 raise InvalidInput(f"types is {quoted(self.types)}: {error}") from None
-            missing = [*pyarrow.csv.ConvertOptions().null_values, *_PANDAS_MISSING]
+            missing = {*pyarrow.csv.ConvertOptions().null_values, *_PANDAS_MISSING}
+            # An empty line of one field may be a record, and is then no value of its column.
+            alone = all(len(names_in(file)) == 1 for file in files)
+            if alone:
+                missing -= {""}
             options = pyarrow.csv.ConvertOptions(
-                column_types=types, strings_can_be_null=True, null_values=missing
+                column_types=types, strings_can_be_null=True, null_values=sorted(missing)
             )
-            parsing = pyarrow.csv.ParseOptions(delimiter=_separator(files))
+            parsing = pyarrow.csv.ParseOptions(
+                delimiter=_separator(files), ignore_empty_lines=not alone
+            )
             form = pyarrow.dataset.CsvFileFormat(parsing, convert_options=options)
         elif self.types:
             raise InvalidInput("types is given, but a Parquet file has its own; leave it out")

@@ -325,3 +325,18 @@ def test_a_path_in_place_of_records_is_told_how_a_file_is_read(path):
     for made in (table, bdp.BetaBinomialSynthesizer(1.0)):
         with pytest.raises(bdp.errors.InvalidInput, match=r"bdp\.scan\(file, columns\)"):
             made.release(path)
+
+
+@pytest.mark.parametrize("text", ["x\n1\n\n0\n", "x\n1\n0\n\n"])
+def test_an_empty_line_of_one_field_is_no_record_that_is_dropped(tmp_path, text):
+    """It may be a record with a missing value, which Arrow would leave out in silence."""
+    file = tmp_path / "one.csv"
+    file.write_text(text)
+    with pytest.raises(bdp.errors.InvalidInput, match="values other than 0 and 1"):
+        bdp.BetaBinomialSynthesizer(epsilon=1.0).release(bdp.scan(file, "x"))
+    schema = bdp.Schema({"x": {"type": "category", "labels": ["0", "1"], "missing": True}})
+    with pytest.raises(bdp.errors.InvalidInput, match="outside its labels"):
+        bdp.TableSynthesizer(schema, epsilon=1.0).release(bdp.scan(file, ["x"]))
+    file.write_text("x,y\n1,1\n\n0,1\n")  # a record of two fields has a comma
+    release = bdp.BetaBinomialSynthesizer(epsilon=1.0).release(bdp.scan(file, "x"))
+    assert release.mechanism.n == 2
