@@ -45,10 +45,14 @@ def separator_of(name: str, head: bytes) -> str:
     if name.lower().endswith(".tsv"):
         return "\t"
 
-    def fields(separator: str) -> int:
-        return len(next(csv.reader(lines[:1], delimiter=separator)))
+    # Names may have one of the others in them.
+    return max((",", ";", "\t"), key=lambda separator: fields_of(head, separator))
 
-    return max((",", ";", "\t"), key=fields)  # names may have one of the others in them
+
+def fields_of(head: bytes, separator: str) -> int:
+    """Count the fields of a text file's first line."""
+    line = head.decode("utf-8-sig").splitlines()[:1]
+    return len(next(csv.reader(line, delimiter=separator)))
 
 
 def not_utf_8(name: str) -> InvalidInput:

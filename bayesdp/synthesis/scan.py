@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.headers import head_of, separator_of
+from bayesdp.headers import fields_of, head_of, separator_of
 from bayesdp.table_files import batches_of, check_columns, names_in
 
 if TYPE_CHECKING:
@@ -244,15 +244,14 @@ class Scan:
                 raise InvalidInput(f"types is {quoted(self.types)}: {error}") from None
             missing = {*pyarrow.csv.ConvertOptions().null_values, *_PANDAS_MISSING}
             # An empty line of one field may be a record, and is then no value of its column.
-            alone = all(len(names_in(file)) == 1 for file in files)
+            sign = _separator(files)
+            alone = all(fields_of(head_of(Path(file)), sign) == 1 for file in files)
             if alone:
                 missing -= {""}
             options = pyarrow.csv.ConvertOptions(
                 column_types=types, strings_can_be_null=True, null_values=sorted(missing)
             )
-            parsing = pyarrow.csv.ParseOptions(
-                delimiter=_separator(files), ignore_empty_lines=not alone
-            )
+            parsing = pyarrow.csv.ParseOptions(delimiter=sign, ignore_empty_lines=not alone)
             form = pyarrow.dataset.CsvFileFormat(parsing, convert_options=options)
         elif self.types:
             raise InvalidInput("types is given, but a Parquet file has its own; leave it out")
