@@ -218,7 +218,7 @@ class Store:
         facts = (len(chains), head)
         counted = [dataset.number for dataset in datasets] == list(range(len(datasets)))
         sealed = row is not None and row.seal == seal(row.datasets, row.head)
-        if row is None or not sealed or not counted or facts != row[2:4]:
+        if row is None or not (sealed and counted) or facts != row[2:4]:
             raise LedgerCorrupted(
                 f"the list of datasets in {self.name} was changed: it names "
                 f"{[chain.dataset for chain in chains]}, which isn't what was written; restore it "

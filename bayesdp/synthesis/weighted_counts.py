@@ -140,8 +140,8 @@ class WeightedCountsSynthesizer(RecordSynthesizer):
         name : str
             Not used.
         """
-        self.check_by(data, by)
         if self.person is not None:
+            self.check_by(data, by)  # while it is as it was given
             if not hasattr(data, "groupby"):
                 raise InvalidInput(
                     f"data is a {type(data).__name__}; where a unit has several records, it must "

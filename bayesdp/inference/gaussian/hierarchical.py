@@ -192,7 +192,7 @@ class HierarchicalGaussianModel(Model):
         """Read each group's likelihood of its records' mean, where sd is known."""
         prior = (*self.prior, self.spread)
         groups = parts_of(release)
-        sizes = [self._numbers(parts) for parts in groups]
+        sizes = [self._sizes_of(parts) for parts in groups]
         return seen_groups(groups, sizes, self.statistic, float(self.sd or 0), prior)
 
     def given(self, known: Sequence[Group]) -> Any:
@@ -305,10 +305,10 @@ class HierarchicalGaussianModel(Model):
         way_out = "use engine='marginal', which sums it out"
         if self.sd is None:
             way_out = "give sd, if it is known, or each group's number"
-        sizes = [alone(self._numbers([part]), engine, way_out) for part in parts]
+        sizes = [alone(self._sizes_of([part]), engine, way_out) for part in parts]
         return all_observed(parts, self.sd, sizes, self.statistic, engine)
 
-    def _numbers(self, parts: Sequence[Part]) -> Sizes:
+    def _sizes_of(self, parts: Sequence[Part]) -> Sizes:
         """Possible numbers of records of a group, and their probabilities."""
         return sizes_of_parts(self.n, parts, type(self).__name__)
 

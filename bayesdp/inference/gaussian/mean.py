@@ -112,7 +112,7 @@ def ends_of(
 def seen_through_law(part: Part, normal: NormalView, n: int) -> Seen:
     """Read the likelihood of the mean of n records by the mechanism's own law given it."""
     law = normal.law(part.outputs, n)
-    return Seen(n, normal.bounds, law.scale, _no_kinks, law.logp)
+    return Seen(n, normal.bounds, law.scale, no_kinks, law.logp)
 
 
 def seen_together(each: Sequence[Seen]) -> Seen:
@@ -132,7 +132,8 @@ def seen_together(each: Sequence[Seen]) -> Seen:
     )
 
 
-def _no_kinks(start: float, end: float) -> Floats:
+def no_kinks(start: float, end: float) -> Floats:
+    """No points: a law that is smooth everywhere."""
     return np.empty(0)
 
 

@@ -24,14 +24,11 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesdp.engines.pooled_laws import in_a_row
-from bayesdp.inference.gaussian.mean import Seen, nodes_of
+from bayesdp.inference.gaussian.mean import Seen, no_kinks, nodes_of
 from bayesdp.inference.unknown_size import Impossible
 from bayesdp.kernels.pooled.means import log_blurred
-
-Floats = NDArray[np.float64]
 
 Peak = Callable[[Seen], float]
 
@@ -87,7 +84,7 @@ def seen_of_sizes(
     rows = in_a_row(laws, places, [np.zeros(law.size) for law in laws], variances, (0, 0, 0))
     hull = (min(low for low, _ in near), max(high for _, high in near))
     everywhere = (-math.inf, math.inf)
-    return Seen(most, everywhere, least, _no_kinks, lambda means: log_blurred(means, rows), hull)
+    return Seen(most, everywhere, least, no_kinks, lambda means: log_blurred(means, rows), hull)
 
 
 def _thinned(
@@ -114,7 +111,3 @@ def _thinned(
     shares = np.bincount(left, chances * (1 - (where - left)), at.size)
     shares += np.bincount(left + 1, chances * (where - left), at.size)
     return [(int(n), float(share)) for n, share in zip(at, shares, strict=True) if share > 0]
-
-
-def _no_kinks(start: float, end: float) -> Floats:
-    return np.empty(0)

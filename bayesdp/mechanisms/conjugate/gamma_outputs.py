@@ -30,6 +30,7 @@ from bayesdp.core.outputs.records import Column, Records
 from bayesdp.core.sum_views import GivenSumView, PositiveSumView
 from bayesdp.core.views import IntractableView, View
 from bayesdp.mechanisms.conjugate.gamma import posterior_shape
+from bayesdp.mechanisms.conjugate.rounding import to_bits
 from bayesdp.mechanisms.conjugate.sums import check_one_sum, check_sums, sum_of
 from bayesdp.mechanisms.families.gamma import LARGEST, LEAST
 from bayesdp.mechanisms.randomness import generator
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 
 Floats = NDArray[np.float64]
-_BITS = 32  # that a release shows
 
 
 def statistic_of(release: ConjugateMechanism, data: Any) -> float:
@@ -64,7 +64,7 @@ def draw(release: ConjugateMechanism, sums: Floats, copies: int) -> Floats:
         return np.broadcast_to((A - 1) / rate, shape).copy()
     rng = generator()
     if release.method == "parameter_draw":
-        return without_last_bits(rng.standard_gamma(A, shape) / rate)
+        return np.asarray(np.clip(to_bits(rng.standard_gamma(A, shape) / rate), LEAST, LARGEST))
     records = (*shape, release.synthetic_size)
     over: Any = A - 1
     if release.method == "synthetic_one":
@@ -72,19 +72,7 @@ def draw(release: ConjugateMechanism, sums: Floats, copies: int) -> Floats:
     elif release.method == "synthetic_many":
         over = rng.standard_gamma(A, records)
     drawn = rng.standard_gamma(k, records) * (rate[..., None] / np.maximum(over, LEAST))
-    return np.sort(without_last_bits(drawn), axis=-1)
-
-
-def without_last_bits(drawn: Floats) -> Floats:
-    """Round draws to 32 bits, which costs nothing of their promise, within what floats hold.
-
-    A quotient of a draw and a rate lands on floats that depend on the rate, and so on the sum. A
-    number of 32 bits has about a million floats that a sampler may give near it, whatever the rate
-    is, and is as probable as by the law to that degree.
-    """
-    mantissa, exponent = np.frexp(drawn)
-    rounded = np.ldexp(np.rint(mantissa * 2.0**_BITS), exponent - _BITS)
-    return np.asarray(np.clip(rounded, LEAST, LARGEST))
+    return np.sort(np.clip(to_bits(drawn), LEAST, LARGEST), axis=-1)
 
 
 def logp(release: ConjugateMechanism, output: Any, sums: Floats) -> Floats:

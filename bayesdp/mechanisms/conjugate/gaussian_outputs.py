@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from bayesdp.core.outputs import OutputSpace
 from bayesdp.core.outputs.reals import Reals
 from bayesdp.core.views import IntractableView, MeanLaw, NormalView, View
+from bayesdp.mechanisms.conjugate.rounding import to_lattice
 from bayesdp.mechanisms.conjugate.sums import check_one_sum, check_sums, sum_of
 from bayesdp.mechanisms.conjugate.truncated_normal import (
     log_common_mean,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 
 Floats = NDArray[np.float64]
-_BITS = 32  # of a standard deviation that a release shows
 
 
 def statistic_of(release: ConjugateMechanism, data: Any) -> float:
@@ -139,19 +139,8 @@ def posterior(release: ConjugateMechanism, sums: Floats) -> tuple[Floats, float]
 def _normal(rng: np.random.Generator, mean: Floats, sd: float, R: float, bounded: bool) -> Floats:
     if bounded:
         drawn = truncated_normal(mean, sd, R, rng.uniform(size=mean.shape))
-        return np.clip(without_last_bits(drawn, sd), -R, R)
-    return without_last_bits(rng.normal(mean, sd), sd)
-
-
-def without_last_bits(drawn: Floats, sd: float | Floats) -> Floats:
-    """Round draws of that standard deviation to a lattice, which costs nothing of their promise.
-
-    A sum of a mean and noise lands on floats that depend on the mean, so that its last bits tell
-    neighbours apart (Mironov 2012). A lattice point has more than a million floats that a sampler
-    may give near it, wherever the mean is, and is as probable as by the law to that degree.
-    """
-    step = 2.0 ** (np.floor(np.log2(sd)) - _BITS)
-    return np.asarray(np.rint(drawn / step) * step)
+        return np.clip(to_lattice(drawn, sd), -R, R)
+    return to_lattice(rng.normal(mean, sd), sd)
 
 
 def _scale(release: ConjugateMechanism) -> tuple[float, float]:

@@ -35,8 +35,8 @@ from bayesdp.core.outputs.records import Column, Records
 from bayesdp.core.vector_views import NormalVectorView
 from bayesdp.core.views import IntractableView, View
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.conjugate.gaussian_outputs import without_last_bits
 from bayesdp.mechanisms.conjugate.multivariate_gaussian import posterior_of, worst_corner
+from bayesdp.mechanisms.conjugate.rounding import to_lattice
 from bayesdp.mechanisms.randomness import generator
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def _of_mean(release: ConjugateMechanism, posterior: Floats) -> Floats:
 
 def _normal(rng: np.random.Generator, mean: Floats, covariance: Floats) -> Floats:
     drawn: Floats = mean + rng.standard_normal(mean.shape) @ np.linalg.cholesky(covariance).T
-    return without_last_bits(drawn, np.sqrt(np.diag(covariance)))
+    return to_lattice(drawn, np.sqrt(np.diag(covariance)))
 
 
 def _log_normal(away: Floats, covariance: Floats) -> Floats:
