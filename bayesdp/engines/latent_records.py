@@ -381,7 +381,11 @@ def layout_of(problem: Problem) -> Layout:
     copies = [one for own in by_column for one in own]
     width = max((len(one.columns) for one in copies), default=1)
     touching = [
-        [(r, one.strides[one.columns.index(j)]) for r, one in enumerate(copies) if j in one.columns]
+        [
+            (r, one.strides[one.columns.index(j)])
+            for r, one in enumerate(copies)
+            if j in one.columns[:-1]
+        ]
         for j in range(len(problem.levels))
     ]
     keys = [(one.marginal, one.columns) for one in copies]

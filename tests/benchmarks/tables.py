@@ -143,13 +143,17 @@ def chain(sweeps: int = 50) -> None:
     naive = 2000 / _by_numpy(problem, state.records[:n].copy(), state.classes[:n].copy(), 2000)
     line("latent levels a second, fair, 8 columns, 28 pairs", f"{rate / 1e6:.2f} million",
          "those that NumPy draws one by one", rate / naive, "-")  # fmt: skip
+    problem = bdp.TableModel().read(_released_fair(0.1)[2])
     found = [_effective(problem, batches) for batches in (latent_records._BATCHES, 0.0)]
-    line("least effective draws a second, cells of all pairs", f"{found[0]:.2f}",
-         "those without batches of records", found[0] / found[1], "3.3")  # fmt: skip
+    line("effective draws a second, fewer in 5% of all pairs' cells", f"{found[0]:.2f}",
+         "those without batches of records", found[0] / found[1], "2.7")  # fmt: skip
 
 
 def _effective(problem: Problem, batches: float) -> float:
-    """Bulk ESS of the worst watched cell, a CPU second of all chains, warm-up left out."""
+    """Bulk ESS of a cell, a CPU second of all chains, warm-up left out; 5% of cells have less.
+
+    The worst cell of all has next to none, however records move, and its ESS is noise.
+    """
     before, latent_records._BATCHES = latent_records._BATCHES, batches
     try:
         run: dict[str, Any] = {"chains": 2, "thin": 1, "tables": 1, "seed": 1}
@@ -162,7 +166,7 @@ def _effective(problem: Problem, batches: float) -> float:
         latent_records._BATCHES = before
     az = import_arviz()
     ess = az.ess({"x": drawn.cells})["x"].to_numpy()
-    return float(np.nanmin(ess) / took)
+    return float(np.nanquantile(ess, 0.05) / took)
 
 
 def _distances(codes: pd.DataFrame, shares: Callable[[list[str]], Any]) -> tuple[float, float]:

@@ -18,6 +18,7 @@ from bayesdp.engines.latent_records import (
 )
 from bayesdp.engines.latent_tables import variables_of
 from bayesdp.errors import EngineFailed
+from bayesdp.kernels.table.batches import move_batches
 from bayesdp.kernels.table.drawing import _tables, draw_prior
 from bayesdp.kernels.table.records import carry_batches, draw_spread, sweep
 from tests.latent_classes import over_bases
@@ -222,6 +223,21 @@ def test_counts_stay_what_the_records_say(classes, seen, pool):
     levels = np.array(LEVELS)[:, None]
     inverse = 1 / (state.sizes + state.spread[:2, None] * levels)
     np.testing.assert_allclose(state.inverse, inverse, rtol=1e-12)
+
+
+def test_batches_find_records_by_their_level_now():
+    """However many batches came before, and however far apart the levels are."""
+    rng = np.random.default_rng(2)
+    problem = Problem((6, 2), [Noisy((0, 1), np.full((6, 2), 50.0), 30.0, True)], 600, [], 3)
+    layout, classes = layout_of(problem), rng.integers(0, 3, 600).astype(np.int32)
+    records = rng.integers(0, (6, 2), (600, 2)).astype(np.uint16)
+    state, before = counted(problem, layout, records, classes, 600), records.copy()
+    for batches in (1, 20_000):
+        move_batches(layout, state, None, batches, 9, rng)
+        again = counted(problem, layout, state.records, state.classes, 600)
+        np.testing.assert_array_equal(state.counts, again.counts)
+        np.testing.assert_array_equal(state.left, again.left)
+    assert {*zip(before[:, 0], state.records[:, 0], strict=True)} == {*np.ndindex(6, 6)}
 
 
 def test_a_seed_makes_chains_the_same_and_places_without_records_are_marked():

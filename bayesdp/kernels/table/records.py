@@ -13,15 +13,10 @@ restricted to records that no rule excludes, and every count of a marginal is se
 
 A sweep takes each level of each record, and each record's class, from its full conditional. Given
 the class shares, m records move a class's column little by little, and noise wide compared to
-the counts would let it do so for ages; so batches are moved too: m records of class k, chosen at
-random of those with level a in column j, get level b. m is as likely at every scale. It is accepted
-with the ratio of the targets times
-
-    C(N_a, m) / C(N_b + m, m), for N_a and N_b records with these levels in the class;
-
-with b_j L_j base_j = 1 the prior cancels, so that a batch feels the noise alone. Where n isn't
-known, with a uniform prior on {0, ..., capacity}, a record is born from the collapsed predictive,
-or one chosen at random dies: prior and proposals cancel, and the likelihoods' ratio is left.
+the counts would let it do so for ages; so batches of records are moved too
+(`bayesdp.kernels.table.batches`). Where n isn't known, with a uniform prior on {0, ..., capacity},
+a record is born from the collapsed predictive, or one chosen at random dies: prior and proposals
+cancel, and the likelihoods' ratio is left.
 
 Levels of a column may be pooled, neighbours together: a marginal of that column alone counts its
 levels, any other their pools. What the former says of a level is then the same for all records, and
@@ -41,20 +36,22 @@ every move but of classes is accepted with the ratio of the choice's law, or of 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.kernels.compiling import inlined, kernel
-from bayesdp.kernels.table.choices import weigh_level, weigh_record
+from bayesdp.kernels.table.batches import move_batches
+from bayesdp.kernels.table.changes import gain, move_back, moved, weighed
+from bayesdp.kernels.table.choices import weigh_record
 from bayesdp.kernels.table.drawing import (
     WIDEST,
     chosen,
     draw_concentration_of_classes,
     draw_prior,
 )
-from bayesdp.kernels.table.predictive import weigh_drawn_level, weigh_drawn_record
+from bayesdp.kernels.table.predictive import weigh_drawn_record
 from bayesdp.kernels.table.state import (
     CHUNK,
     count,
@@ -62,30 +59,14 @@ from bayesdp.kernels.table.state import (
     join,
     place_of,
     rebase,
-    relevel,
+    settle,
+    shift,
 )
-from bayesdp.kernels.table.unseen import carry
 
 Integers = NDArray[np.int64]
 
 _LEAST = 1e-200
 """Sum of weights at which factors are computed anew."""
-
-
-class Batch(NamedTuple):
-    """Room for batches: records by class, and those that are moved.
-
-    Attributes
-    ----------
-    order : shape (n,)
-        Records sorted by class: class k's are order[ends[k]:ends[k + 1]].
-    ends : shape (K + 1,)
-    picked : shape (largest batch,)
-    """
-
-    order: Integers
-    ends: Integers
-    picked: Integers
 
 
 @inlined
@@ -129,17 +110,9 @@ def _gains(
 
 
 @inlined
-def _weighed(layout: Any, state: Any, i: int, j: int, new: Any) -> float:
-    """Return what another level of record i does to the log law of choices and drawn tables."""
-    pool = layout.pool[layout.starts[j] + new]
-    change = weigh_level(state.offers, state.pooled, i, j, pool)
-    return change + weigh_drawn_level(state.drawn, state.pooled, i, j, pool)
-
-
-@inlined
 def _allowed(layout: Any, state: Any, i: int, j: int, new: Any, rng: Any) -> bool:
-    """Accept another level of record i in column j, or reject it, by what `_weighed` returns."""
-    change = _weighed(layout, state, i, j, new)
+    """Accept another level of record i in column j, or reject it, by what `weighed` returns."""
+    change = weighed(layout, state, i, j, new)
     return change >= 0.0 or math.log(1.0 - rng.random()) < change
 
 
@@ -188,7 +161,8 @@ def _draw_by_pool(
     state.counts[k, place] += 1.0
     state.factor[place] = before
     if new != old and _allowed(layout, state, i, j, new, rng):
-        relevel(layout, state, i, j, new)
+        shift(layout, state, i, j, new)
+        settle(layout, state, i, j, old)
     return good
 
 
@@ -228,7 +202,8 @@ def _draw_level(
         total += room[c]
     new = chosen(room, levels, total, rng) if total > 0.0 else old
     if new != old and _allowed(layout, state, i, j, new, rng):
-        relevel(layout, state, i, j, new)
+        shift(layout, state, i, j, new)
+        settle(layout, state, i, j, old)
 
 
 @inlined
@@ -277,89 +252,6 @@ def _draw_class(layout: Any, state: Any, i: int, room: Any, bases: Any, rng: Any
 
 
 @inlined
-def _gain(layout: Any, state: Any, r: int, i: int, added: bool) -> Any:
-    """Return what one more record in i's cell, or one fewer, does to the log likelihood."""
-    left, rate = state.left[place_of(layout, state, r, i)], layout.rates[r]
-    if layout.gaussian[r]:
-        return rate * (2.0 * left - 1.0) if added else -rate * (2.0 * left + 1.0)
-    if added:
-        return rate if left > 0.0 else -rate
-    return -rate if left >= 0.0 else rate
-
-
-@inlined
-def _moved(layout: Any, state: Any, unseen: Any, i: int, j: int, new: Any) -> float:
-    """Give record i another level in column j; return what that does to the log likelihood.
-
-    It carries noisy counts along, if some `unseen` are given and not None.
-    """
-    change = _weighed(layout, state, i, j, new)
-    for r in range(layout.owned[j], layout.owned[j + 1]):
-        if unseen is None or unseen.released[r]:
-            change += _gain(layout, state, r, i, False)
-    if unseen is not None:
-        change += carry(state, unseen, i, j, new)
-    relevel(layout, state, i, j, new)
-    for r in range(layout.owned[j], layout.owned[j + 1]):
-        if unseen is not None and not unseen.released[r]:
-            continue
-        place = place_of(layout, state, r, i)
-        state.left[place] += 1.0
-        change += _gain(layout, state, r, i, True)
-        state.left[place] -= 1.0
-    return change
-
-
-@inlined
-def _move_back(layout: Any, state: Any, unseen: Any, i: int, j: int, old: Any) -> None:
-    """Undo `_moved`."""
-    if unseen is not None:
-        carry(state, unseen, i, j, old)
-    relevel(layout, state, i, j, old)
-
-
-@inlined
-def _batch(layout: Any, state: Any, unseen: Any, batch: Any, rng: Any) -> bool:
-    """Move some records of a class from one level of a column to another, or reject the move.
-
-    They carry noisy counts along, if some `unseen` are given and not None.
-    """
-    k, j = int(rng.random() * state.sizes.size), int(rng.random() * layout.levels.size)
-    levels, start = layout.levels[j], layout.starts[j]
-    if levels < 2:
-        return False
-    a, b = int(rng.random() * levels), int(rng.random() * (levels - 1))
-    b += b >= a
-    have, there = state.counts[k, start + a], state.counts[k, start + b]
-    lost, gained = state.prior[start + a], state.prior[start + b]
-    m = int(math.exp(rng.random() * math.log(batch.picked.size + 1.0)))
-    if m > have:
-        return False
-    change = 0.0
-    for t in range(m):
-        change += math.log((there + t + gained) / (have - 1.0 - t + lost))
-        change += math.log((have - t) / (there + t + 1.0))
-    first, size = batch.ends[k], batch.ends[k + 1] - batch.ends[k]
-    moved, good = 0, True
-    while good and moved < m:
-        i = batch.order[first + int(rng.random() * size)]
-        row = state.records[i]
-        if row[j] != a:  # nor one that was moved before
-            continue
-        if is_excluded(layout, row, j, b):
-            good = False
-            continue
-        batch.picked[moved] = i
-        moved += 1
-        change += _moved(layout, state, unseen, i, j, b)
-    if good and math.log(1.0 - rng.random()) < change:
-        return True
-    for t in range(moved):
-        _move_back(layout, state, unseen, batch.picked[t], j, a)
-    return False
-
-
-@inlined
 def _switch(
     layout: Any, state: Any, unseen: Any, i: int, j: int, room: Any, bases: Any, rng: Any
 ) -> None:
@@ -386,10 +278,11 @@ def _switch(
     if to != level:
         if is_excluded(layout, row, j, to):
             return
-        change = _moved(layout, state, unseen, i, j, to)
+        change = moved(layout, state, unseen, i, j, to)
         if not math.log(1.0 - rng.random()) < change:
-            _move_back(layout, state, unseen, i, j, level)
+            move_back(layout, state, unseen, i, j, level)
             return
+        settle(layout, state, i, j, level)
     join(layout, state, row, old, -1.0)
     state.classes[i] = new
     join(layout, state, row, new, 1.0)
@@ -426,7 +319,7 @@ def _change(layout: Any, state: Any, i: int, added: bool) -> float:
     change = weigh_record(state.offers, state.pooled, i, sign)
     change += weigh_drawn_record(state.drawn, state.pooled, i, sign)
     for r in layout.wholes:
-        change += _gain(layout, state, r, i, added)
+        change += gain(layout, state, r, place_of(layout, state, r, i), added)
     return change
 
 
@@ -464,19 +357,6 @@ def _death(layout: Any, state: Any, rng: Any) -> bool:
 
 
 @kernel
-def _by_class(state: Any, order: Any, ends: Any) -> None:
-    """Sort the records' places by class: class k's are order[ends[k]:ends[k + 1]]."""
-    ends[0] = 0
-    for k in range(state.sizes.size):
-        ends[k + 1] = ends[k] + int(state.sizes[k])
-    free = ends[:-1].copy()
-    for i in range(state.n[0]):
-        k = state.classes[i]
-        order[free[k]] = i
-        free[k] += 1
-
-
-@kernel
 def sweep(
     layout: Any, state: Any, batches: float, most: int, moves: int, rng: Any
 ) -> tuple[int, int]:
@@ -510,12 +390,8 @@ def sweep(
         for j in range(d):
             _draw_level(layout, state, i, j, room, spare, bases, rng)
         _draw_class(layout, state, i, room, bases, rng)
-    order, ends = np.empty(state.n[0], dtype=np.int64), np.empty(state.sizes.size + 1, np.int64)
-    _by_class(state, order, ends)
-    batch = Batch(order, ends, np.empty(most, dtype=np.int64))
-    proposed, accepted = int(batches * state.n[0]), 0
-    for _ in range(proposed):
-        accepted += _batch(layout, state, None, batch, rng)
+    proposed = int(batches * state.n[0])
+    accepted = move_batches(layout, state, None, proposed, most, rng)
     for _ in range(moves):
         if rng.random() < 0.5:
             _birth(layout, state, room, rng)
@@ -557,17 +433,13 @@ def carry_batches(layout: Any, state: Any, unseen: Any, batches: float, rng: Any
         Records that move, if none were rejected, for each record.
     rng : numpy Generator
     """
-    order, ends = np.empty(state.n[0], dtype=np.int64), np.empty(state.sizes.size + 1, np.int64)
     room = np.empty(max(layout.levels.max(), state.sizes.size))
     bases = np.empty(layout.levels.size, dtype=np.int64)
     for i in range(state.n[0]):
         for j in range(layout.levels.size):
             _switch(layout, state, unseen, i, j, room, bases, rng)
-    _by_class(state, order, ends)
-    batch = Batch(order, ends, np.empty(unseen.most, dtype=np.int64))
     mean = unseen.most / math.log(unseen.most + 1.0)  # fewer where they are larger
-    for _ in range(int(batches * state.n[0] / mean)):
-        _batch(layout, state, unseen, batch, rng)
+    move_batches(layout, state, unseen, int(batches * state.n[0] / mean), unseen.most, rng)
 
 
 @kernel

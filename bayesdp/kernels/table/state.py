@@ -72,7 +72,8 @@ class Layout(NamedTuple):
     rates, gaussian : shape (copies,)
         The noise of a copy's counts.
     touched : shape (d + 1,)
-        Copies that have column j are touching[touched[j]:touched[j + 1]].
+        Copies that have column j, and that another column owns, are
+        touching[touched[j]:touched[j + 1]].
     touching, leaps : shape (places,)
         These copies, and the column's stride in each.
     wholes : shape (marginals,)
@@ -164,6 +165,14 @@ def place_of(layout: Any, state: Any, r: int, i: int) -> Any:
 
 
 @inlined
+def further(layout: Any, state: Any, r: int, i: int, j: int, new: Any) -> Any:
+    """Find how far from record i's count another level's is, in a copy that column j owns."""
+    if layout.widths[r] == 1:
+        return new - np.int64(state.records[i, j])
+    return layout.pool[layout.starts[j] + new] - np.int64(state.pooled[i, j])
+
+
+@inlined
 def is_excluded(layout: Any, row: Any, j: int, level: Any) -> bool:
     """Return True if a rule excludes the record with this level in column j."""
     rules = layout.rules
@@ -218,24 +227,35 @@ def _refresh(layout: Any, state: Any, j: int, c: Any) -> None:
 
 
 @inlined
-def relevel(layout: Any, state: Any, i: int, j: int, new: Any) -> None:
-    """Give record i another level in column j."""
-    k, old, start = state.classes[i], np.int64(state.records[i, j]), layout.starts[j]
-    pool = layout.pool[start + new]
+def shift(layout: Any, state: Any, i: int, j: int, new: Any) -> None:
+    """Give record i another level in column j, and count it in the copies that the column owns.
+
+    `settle` has to follow, or the way back.
+    """
+    pool = layout.pool[layout.starts[j] + new]
     shift_level(state.offers, state.pooled, i, j, pool)
     shift_drawn_level(state.drawn, state.pooled, i, j, pool)
-    for q in range(layout.touched[j], layout.touched[j + 1]):
-        r = layout.touching[q]
+    for r in range(layout.owned[j], layout.owned[j + 1]):
         place = place_of(layout, state, r, i)
-        moved = new - old if layout.widths[r] == 1 else pool - layout.pool[start + old]
         state.left[place] += 1.0
-        state.left[place + layout.leaps[q] * moved] -= 1.0
+        state.left[place + further(layout, state, r, i, j, new)] -= 1.0
+    state.records[i, j] = new
+    state.pooled[i, j] = pool
+
+
+@inlined
+def settle(layout: Any, state: Any, i: int, j: int, old: Any) -> None:
+    """Count record i, which had an old level in column j before `shift`, in all else."""
+    k, start, new = state.classes[i], layout.starts[j], np.int64(state.records[i, j])
+    moved = layout.pool[start + new] - layout.pool[start + old]
+    for q in range(layout.touched[j], layout.touched[j + 1]):
+        place = place_of(layout, state, layout.touching[q], i)
+        state.left[place - layout.leaps[q] * moved] += 1.0
+        state.left[place] -= 1.0
     state.counts[k, start + old] -= 1.0
     state.counts[k, start + new] += 1.0
     state.turned[start + old, k] -= 1.0
     state.turned[start + new, k] += 1.0
-    state.records[i, j] = new
-    state.pooled[i, j] = pool
     _refresh(layout, state, j, old)
     _refresh(layout, state, j, new)
 
