@@ -228,12 +228,18 @@ def check_below(name: str, value: Any, most: float) -> float:
 
 
 def check_even(data: Any) -> None:
-    """Raise InvalidInput if records are a list of uneven rows, a table of Arrow's or a path."""
+    """Raise InvalidInput if records are uneven rows, Arrow's table, an index, a path, or lazy."""
     import numpy as np
 
     if isinstance(data, str | os.PathLike):
         raise InvalidInput(
             f"data is {kind_of(data)}, and no records; those of a file are bdp.scan(file, columns)"
+        )
+    if hasattr(data, "collect_schema") and hasattr(data, "collect"):  # Polars' lazy frames
+        raise InvalidInput(f"data is {kind_of(data)}, and not computed yet; give data.collect()")
+    if getattr(data, "nlevels", 1) > 1:
+        raise InvalidInput(
+            f"data is {kind_of(data)}, an index; give its records as a DataFrame, data.to_frame()"
         )
     if not all(isinstance(name, Hashable) for name in getattr(data, "columns", ())):
         raise InvalidInput(
