@@ -85,6 +85,10 @@ class Database:
                 ) from error
             sa.event.listen(self._engine, "connect", _check_durable)
 
+    def is_file(self, path: Path) -> bool:
+        """Return True if the database is this file, by whichever name."""
+        return self._is_file and path.exists() and path.samefile(self._path)
+
     @property
     def is_missing(self) -> bool:
         """True if the file doesn't exist yet; its folder must, and an empty one is refused."""
