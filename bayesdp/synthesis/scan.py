@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import collections
+import csv
 import dataclasses
 import functools
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -28,6 +31,7 @@ _COLUMN = re.compile(r"In CSV column #(\d+)")
 _UNEVEN = re.compile(r"Expected \d+ columns, got \d+")
 READ_AS = {"double": "a number", "bool": "true or false (or 1 or 0)", "string": "a text in UTF-8"}
 """Values that a CSV file's column is read as, by its type."""
+_AFTER = "after the last line"
 _PANDAS_MISSING = ("None", "<NA>")  # beside what Arrow takes for missing in a text
 
 
@@ -193,6 +197,10 @@ class Scan:
         return hasattr(self.source, "to_delayed") and hasattr(self.source, "npartitions")
 
     def _checked(self) -> Scan:
+        if not self._on_dask and isinstance(self.source, str | Path | Sequence):
+            kind, files = _files(self.source)
+            for file in files if kind == "csv" else ():
+                _check_closed(file, _separator(files))
         there = list(self.source.columns) if self._on_dask else self._dataset.schema.names
         check_columns(there, self._names, "the source")
         for file in [] if self._on_dask else self._dataset.get_fragments():
@@ -308,6 +316,25 @@ def _separator(files: Sequence[str]) -> str:
                 f"{quoted(file)} with {quoted(sign)}; write all files with the same sign"
             )
     return first[0]
+
+
+def _check_closed(file: str, sign: str) -> None:
+    """Refuse a file that ends within quotes: Arrow takes all lines from there on for one value."""
+    with Path(file).open("rb") as raw:
+        quotes = sum(part.count(b'"') for part in iter(functools.partial(raw.read, 1 << 20), b""))
+    if quotes % 2 == 0:  # a value in quotes has two, and two for each that is in it
+        return
+    with Path(file).open(encoding="utf-8-sig", errors="replace", newline="") as text:
+        rows = csv.reader(itertools.chain(text, [_AFTER]), delimiter=sign)
+        try:
+            last = collections.deque(rows, maxlen=1)
+        except csv.Error:  # a value that goes on for 100,000 characters
+            last = collections.deque()
+    if [*last] != [[_AFTER]]:
+        raise InvalidInput(
+            f"{quoted(Path(file))} can't be read as a table: a quote isn't closed, so that all "
+            "that follows would be one value; correct it"
+        )
 
 
 def _partition(file: Any) -> set[str]:

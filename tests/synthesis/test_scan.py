@@ -340,3 +340,22 @@ def test_an_empty_line_of_one_field_is_no_record_that_is_dropped(tmp_path, text)
     file.write_text("x,y\n1,1\n\n0,1\n")  # a record of two fields has a comma
     release = bdp.BetaBinomialSynthesizer(epsilon=1.0).release(bdp.scan(file, "x"))
     assert release.mechanism.n == 2
+
+
+@pytest.mark.parametrize("at", [1, 500, 999])
+def test_a_quote_that_is_not_closed_is_refused(tmp_path, at):
+    """Arrow took all lines from there on for one value, and so left their records out."""
+    lines = [f"{k % 2},place {k}" for k in range(1000)]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["voted,place", *lines]) + "\n")
+    made = bdp.synthesizers.DiscreteLaplaceSynthesizer(1.0)
+    assert made.release(bdp.scan(path, "voted")).parts[0].mechanism.n == 1000
+    lines[at] = '1,"Quetzal'
+    path.write_text("\n".join(["voted,place", *lines]) + "\n")
+    for source in (path, [path], tmp_path):
+        with pytest.raises(bdp.errors.InvalidInput, match="a quote isn't closed") as caught:
+            bdp.scan(source, "voted")
+        assert "Quetzal" not in str(caught.value)
+    lines[at] = '1,6" pipe'  # no quote begins here
+    path.write_text("\n".join(["voted,place", *lines]))
+    assert made.release(bdp.scan(path, "voted")).parts[0].mechanism.n == 1000
