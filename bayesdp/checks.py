@@ -273,6 +273,24 @@ def is_missing(values: Any) -> Any:
     return False
 
 
+def as_mapping(name: str, given: Any) -> Any:
+    """Return pandas' data as a mapping of their labels, and anything else as it is.
+
+    Raises
+    ------
+    InvalidInput
+        If a label is there twice, of which pandas would keep the last; none is shown.
+    """
+    if not hasattr(given, "to_dict") or not hasattr(given, "index"):
+        return given
+    if not given.index.is_unique or not getattr(given, "columns", given.index).is_unique:
+        raise InvalidInput(
+            f"{name} has a label twice in its index or columns; give each label once, with the sum "
+            "or whatever is meant"
+        )
+    return given.to_dict()
+
+
 def listed_labels(what: str, column: Any) -> list[Any]:
     """List a column's labels, or raise InvalidInput, which shows none, if one is a list or such."""
     labels: list[Any] = column.tolist()
