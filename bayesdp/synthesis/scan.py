@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import BayesDPError, InvalidInput, kind_of, quoted
 from bayesdp.headers import fields_of, head_of, separator_of
 from bayesdp.table_files import batches_of, check_columns, names_in
 
@@ -120,7 +120,7 @@ class Scan:
     def count(self) -> int:
         """Count the records; a Parquet file says their number without being read."""
         if self._on_dask:
-            return int(self.source.shape[0].compute())
+            return int(_computed(self.source.shape[0]))
         return int(_read(self._dataset.count_rows, self))
 
     def added(self, sums: Callable[[pd.DataFrame], T], add: Callable[[T, T], T]) -> T | None:
@@ -134,7 +134,7 @@ class Scan:
         while len(parts) > 1:
             groups = [parts[i : i + _TOGETHER] for i in range(0, len(parts), _TOGETHER)]
             parts = [together(group) for group in groups]
-        total: T | None = parts[0].compute() if parts else None
+        total: T | None = _computed(parts[0]) if parts else None
         return total
 
     def pieces(self) -> Iterator[NDArray[Any]]:
@@ -213,7 +213,7 @@ class Scan:
     def _batches(self, names: list[str]) -> Iterator[pd.DataFrame]:
         if self._on_dask:
             for part in self.source[names].to_delayed():
-                yield part.compute()
+                yield _computed(part)
             return
         import pyarrow.dataset
 
@@ -353,6 +353,20 @@ def _read(step: Callable[[], Any], scan: Scan) -> Any:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         uneven = _UNEVEN.search(str(error)) is not None
         raise _unread(scan, _COLUMN.search(str(error)), uneven) from None
+
+
+def _computed(task: Any) -> Any:
+    """Compute a task of Dask; its errors, and those of what it calls, show values."""
+    try:
+        return task.compute()
+    except BayesDPError:
+        raise
+    except Exception as error:  # any that the source's own tasks may raise
+        raise InvalidInput(
+            f"the source can't be read: Dask stopped with {kind_of(error)}, whose words may show "
+            "records and aren't repeated; correct the DataFrame, for example by dtype= of "
+            "dask.dataframe.read_csv"
+        ) from None
 
 
 def _unread(scan: Scan, column: re.Match[str] | None, uneven: bool) -> InvalidInput:

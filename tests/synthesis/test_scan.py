@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import traceback
 from pathlib import PurePath
 
 import numpy as np
@@ -359,3 +360,19 @@ def test_a_quote_that_is_not_closed_is_refused(tmp_path, at):
     lines[at] = '1,6" pipe'  # no quote begins here
     path.write_text("\n".join(["voted,place", *lines]))
     assert made.release(bdp.scan(path, "voted")).parts[0].mechanism.n == 1000
+
+
+def test_what_dask_says_of_records_is_not_repeated(tmp_path):
+    import dask
+    import dask.dataframe as dd
+
+    path = tmp_path / "a.csv"
+    path.write_text("voted\n" + "1\n" * 100_000 + "Quetzal\n")
+    frame = dd.read_csv(path, blocksize=100_000)
+    made = bdp.synthesizers.DiscreteLaplaceSynthesizer(1.0)
+    with (
+        dask.config.set(scheduler="synchronous"),
+        pytest.raises(bdp.errors.InvalidInput, match="stopped with a ValueError") as caught,
+    ):
+        made.release(bdp.scan(frame, "voted"))
+    assert "Quetzal" not in "".join(traceback.format_exception(caught.value))
