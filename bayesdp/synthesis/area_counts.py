@@ -115,7 +115,7 @@ def _expected(given: Any) -> Expected:
 def _counts(data: Any, areas: tuple[Label, ...] | None, expected: list[float]) -> NDArray[np.int64]:
     """Count the events in each area, in the order of the expected counts."""
     size = len(expected)
-    own = getattr(data, "index", None)
+    own: Any = getattr(data, "index", None)
     if hasattr(own, "is_unique") and areas is not None and set(own) == set(areas):
         if own.name is None and set(areas) == set(range(size)):
             raise InvalidInput(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,7 +103,7 @@ def table_of(records: Any, columns: Sequence[str], ends: Floats, *, clip: bool) 
     InvalidInput
         If a column is missing, or a value is missing or, unless `clip`, out of bounds.
     """
-    if not isinstance(records, Sized) or getattr(records, "shape", None) == ():
+    if not hasattr(records, "__len__") or getattr(records, "shape", None) == ():
         raise InvalidInput(
             f"data is {kind_of(records)}; it must be a DataFrame with columns {list(columns)}, or "
             "an array of them"
