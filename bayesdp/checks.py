@@ -228,12 +228,18 @@ def check_below(name: str, value: Any, most: float) -> float:
 
 
 def check_even(data: Any) -> None:
-    """Raise InvalidInput if records are a list of uneven rows, a table of Arrow's or a path."""
+    """Raise InvalidInput if records are uneven rows, Arrow's table, an index, a path, or lazy."""
     import numpy as np
 
     if isinstance(data, str | os.PathLike):
         raise InvalidInput(
             f"data is {kind_of(data)}, and no records; those of a file are bdp.scan(file, columns)"
+        )
+    if hasattr(data, "collect_schema") and hasattr(data, "collect"):  # Polars' lazy frames
+        raise InvalidInput(f"data is {kind_of(data)}, and not computed yet; give data.collect()")
+    if getattr(data, "nlevels", 1) > 1:
+        raise InvalidInput(
+            f"data is {kind_of(data)}, an index; give its records as a DataFrame, data.to_frame()"
         )
     if not all(isinstance(name, Hashable) for name in getattr(data, "columns", ())):
         raise InvalidInput(
@@ -265,6 +271,24 @@ def is_missing(values: Any) -> Any:
         found = np.fromiter((_is_missing_value(v) for v in array.ravel()), dtype=bool)
         return found.reshape(array.shape)
     return False
+
+
+def as_mapping(name: str, given: Any) -> Any:
+    """Return pandas' data as a mapping of their labels, and anything else as it is.
+
+    Raises
+    ------
+    InvalidInput
+        If a label is there twice, of which pandas would keep the last; none is shown.
+    """
+    if not hasattr(given, "to_dict") or not hasattr(given, "index"):
+        return given
+    if not given.index.is_unique or not getattr(given, "columns", given.index).is_unique:
+        raise InvalidInput(
+            f"{name} has a label twice in its index or columns; give each label once, with the sum "
+            "or whatever is meant"
+        )
+    return given.to_dict()
 
 
 def listed_labels(what: str, column: Any) -> list[Any]:

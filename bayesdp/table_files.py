@@ -9,7 +9,9 @@ import csv
 import difflib
 import io
 import sys
-from collections.abc import Callable, Collection, Mapping
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,10 +19,12 @@ from bayesdp.checks import check_path
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.headers import LONGEST, are_names, head_of, not_utf_8, separator_of
 from bayesdp.optional import needed
+from bayesdp.warned import warn_about
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_OF_PROGRAMS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning)
 STANDARD_INPUT = "-"
 """Name of a CSV file that is read from standard input."""
 
@@ -71,7 +75,8 @@ def frame_in(name: str, columns: list[str] | None, text: Collection[str]) -> pd.
     if name != STANDARD_INPUT and not path.is_file():
         raise InvalidInput(f"data is {quoted(name)}, but there is no such file")
     try:
-        return KINDS[kind].frame(name, columns, text)
+        with _without_words(name):
+            return KINDS[kind].frame(name, columns, text)
     except (InvalidInput, ImportError):
         raise
     except UnicodeDecodeError:
@@ -100,11 +105,30 @@ def names_in(path: str | Path) -> list[str]:
             "give the columns' names"
         )
     try:
-        return KINDS[kind].names(file)
+        with _without_words(str(file)):
+            return KINDS[kind].names(file)
     except (InvalidInput, ImportError):
         raise
     except Exception:  # of several packages, whose messages may show records
         raise InvalidInput(f"{quoted(file)} can't be read as a {kind} file") from None
+
+
+@contextmanager
+def _without_words(name: str) -> Iterator[None]:
+    """Warn that a package warned of a file, and not in its words, which may show a record."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        for category in _OF_PROGRAMS:
+            warnings.simplefilter("ignore", category)
+        yield
+    if found:
+        kinds = ", ".join(sorted({each.category.__name__ for each in found}))
+        warn_about(
+            f"the package that reads {name} warned of it ({kinds}), in words that may show records "
+            "and aren't repeated",
+            "files",
+            stacklevel=5,
+        )
 
 
 def _text(name: str, columns: list[str] | None, text: Collection[str]) -> pd.DataFrame:

@@ -187,8 +187,11 @@ def _check_categories(name: str, categories: Any) -> tuple[Any, ...]:
 
 
 def _is_real(value: Any) -> bool:
-    """Return True if a record is a number, even one beyond all floats, which has a bin too."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+    """Return True if a record is a number, even one beyond all floats, which has a bin too.
+
+    A duration, which NumPy counts among the whole numbers, is one of some unit that isn't known.
+    """
+    return isinstance(value, Real) and not isinstance(value, bool | np.timedelta64)
 
 
 def check_order(name: str, given: Any, axes: Sequence[Axis] | None) -> None:

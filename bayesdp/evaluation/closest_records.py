@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from bayesdp.release import Release
 
 _BLOCK = 1 << 21  # distances held at once
+_ROUNDING = (
+    2.0**-48
+)  # of sums of numbers: 31 is as far from 30 as from 32, whatever floats make of it
 
 
 def closest_records(
@@ -128,18 +131,18 @@ def closest_records(
     rows = []
     for copy, table in enumerate(copies):
         check_complete(f"released[{copy}]", table)
-        blocks = _distances([table, own, other], copy, list(own.columns), categories)
+        blocks = _closest([table, own, other], copy, list(own.columns), categories)
         shares = np.sum([_nearer(block, labels) for block in blocks], axis=0) / len(table)
         error = np.sqrt(np.mean((shares[1:] - 0.5) ** 2))
         rows.append({"copy": copy, "share": float(shares[0]), "error": float(error)})
     return pd.DataFrame(rows)
 
 
-def _distances(
+def _closest(
     frames: list[pd.DataFrame], copy: int, columns: list[Any], categories: list[Any]
-) -> Iterator[Floats]:
-    """Yield distances, up to a factor, of a block of synthetic records from all others."""
-    ours, theirs = [], []
+) -> Iterator[NDArray[np.bool_]]:
+    """Yield which of all others are closest to each of a block of synthetic records."""
+    ours, theirs, slack = [], [], _ROUNDING * len(columns)
     ordered = [name not in categories and is_numeric(frames, name) for name in columns]
     for name, numeric in zip(columns, ordered, strict=True):
         if numeric:
@@ -149,6 +152,7 @@ def _distances(
             scale = float(np.ptp(both)) or 1.0  # of a constant all distances are the same
             ours.append(drawn / scale)
             theirs.append(both / scale)
+            slack += _ROUNDING * max(np.abs(ours[-1]).max(), np.abs(theirs[-1]).max())
         else:
             drawn_codes, *codes = category_codes(frames, name)
             ours.append(drawn_codes.astype(np.float64))
@@ -159,12 +163,11 @@ def _distances(
         for one, two, numeric in zip(ours, theirs, ordered, strict=True):
             drawn = one[start : start + size, None]
             block += np.abs(drawn - two) if numeric else drawn != two
-        yield block
+        yield block <= block.min(axis=1, keepdims=True) + slack
 
 
-def _nearer(distances: Floats, labels: NDArray[np.float32]) -> Floats:
+def _nearer(closest: NDArray[np.bool_], labels: NDArray[np.float32]) -> Floats:
     """Number of synthetic records nearer to the records of label 1, ties half, by division."""
-    closest = distances == distances.min(axis=1, keepdims=True)
     inside = closest.astype(np.float32) @ labels  # whole numbers below 2^24 are exact
     tied = closest.sum(axis=1, keepdims=True)
     every, none = inside == tied, inside == 0

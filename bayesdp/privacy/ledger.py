@@ -277,6 +277,11 @@ class Ledger:
         target = None if out is None else Path(out)
         if target is not None:
             check_file(target, force=force)
+            if self._store.is_file(target):
+                raise InvalidInput(
+                    f"out is {quoted(target)}, the ledger itself, which its export would replace; "
+                    "name another file"
+                )
         chains = self._chains()
         _checked(chains, None, extends, key)
         text = ledger_export.written(chains, key, head=head_only)

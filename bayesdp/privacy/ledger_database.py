@@ -9,6 +9,10 @@ that, a power cut could bring the journal back, and so the state before the spen
 PostgreSQL: a server that doesn't sync commits is refused, and a session that doesn't is
 set to.
 
+A file with two names (hard links) is refused: the journal lies beside the name that was used, so
+that what a killed process left would be undone through that name alone, and with it the spends that
+were recorded through the other one meanwhile. Symbolic links are followed to the one name.
+
 Every transaction opens its own connection: nothing is shared with a forked process, no
 stale connection is met, and no deleted file is written to.
 """
@@ -29,6 +33,7 @@ from sqlalchemy.engine import URL, Connection, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
+from bayesdp.display.words import count_of
 from bayesdp.errors import (
     InvalidInput,
     LedgerCorrupted,
@@ -39,6 +44,7 @@ from bayesdp.errors import (
 
 _PATIENCE = 60.0  # seconds to wait for other processes' spends
 _LOCK = 0x6261796573  # PostgreSQL's advisory lock while tables are made
+_SMALLEST = 100  # bytes of SQLite's header
 
 _AWAY = "Check that the database is there, running and may be written, then try again"
 _DAMAGED = (
@@ -63,7 +69,7 @@ class Database:
         self.name = self._url.render_as_string(hide_password=True)
         self._is_file = self._url.drivername == "sqlite"
         if self._is_file:
-            self._path = Path(str(self._url.database)).resolve()
+            self._path = _resolved(str(self._url.database), self.name)
             self._engine = sa.create_engine(
                 "sqlite://", creator=lambda: _open_file(self._path), poolclass=NullPool
             )
@@ -79,17 +85,27 @@ class Database:
                 ) from error
             sa.event.listen(self._engine, "connect", _check_durable)
 
+    def is_file(self, path: Path) -> bool:
+        """Return True if the database is this file, by whichever name."""
+        return self._is_file and path.exists() and path.samefile(self._path)
+
     @property
     def is_missing(self) -> bool:
         """True if the file doesn't exist yet; its folder must, and an empty one is refused."""
         if not self._is_file:
             return False
-        if self._path.exists():
-            if not self._path.stat().st_size:
+        try:
+            size = self._path.stat().st_size
+        except (FileNotFoundError, NotADirectoryError):
+            size = None
+        except OSError as error:
+            raise _unreachable(self.name, error.strerror) from error
+        if size is not None:
+            if size < _SMALLEST and self._path.is_file():
                 raise LedgerCorrupted(
-                    f"the ledger {self.name} is a file of 0 bytes, as no ledger ever is: if it was "
-                    "one, stop releasing, and restore it from a backup that holds every spend; if "
-                    "there never was one, remove the file",
+                    f"the ledger {self.name} is a file of {count_of(size, 'byte')}, as no ledger "
+                    "ever is: if it was one, stop releasing, and restore it from a backup that "
+                    "holds every spend; if there never was one, remove the file",
                     None,
                     None,
                 )
@@ -118,6 +134,8 @@ class Database:
             If the database fails; nothing was written then, unless it failed while it confirmed the
             commit.
         """
+        if self._is_file:
+            self._check_one_name()
         options: dict[str, Any] = {"bayesdp_write": write}
         if not (write or self._is_file):
             options["isolation_level"] = "REPEATABLE READ"
@@ -145,7 +163,7 @@ class Database:
 
         It has SQLite's first page when it appears: an empty file is what a lost ledger leaves.
         """
-        work = self._path.with_name(f".{self._path.name[:32]}-{secrets.token_hex(4)}")
+        work = self._path.with_name(f"{self._prefix}{secrets.token_hex(4)}")
         try:
             with closing(sqlite3.connect(work)) as connection:
                 connection.execute("PRAGMA user_version = 1")
@@ -159,6 +177,43 @@ class Database:
         finally:
             work.unlink(missing_ok=True)
 
+    @property
+    def _prefix(self) -> str:
+        return f".{self._path.name[:32]}-"
+
+    def _check_one_name(self) -> None:
+        """Refuse a file with a second name, unless it is the one under which it is being made."""
+        try:
+            if self._path.stat().st_nlink <= 1:
+                return
+            beside = (path for path in self._path.parent.iterdir() if path != self._path)
+            making = [path for path in beside if path.name.startswith(self._prefix)]
+            own = sum(path.exists() and path.samefile(self._path) for path in making)
+            names = self._path.stat().st_nlink - own
+        except OSError:  # opening it tells why
+            return
+        if names > 1:
+            raise LedgerUnavailable(
+                f"the ledger {self.name} is a file with {names} names (hard links), and a spend "
+                "through one of them may be forgotten after a crash through another; nothing was "
+                "drawn. Keep one name, through which all have spent, and make the others copies or "
+                "symbolic links"
+            )
+
+
+def _resolved(path: str, name: str) -> Path:
+    try:
+        return Path(path).resolve()
+    except (OSError, RuntimeError) as error:  # links in a circle
+        raise _unreachable(name, "its symbolic links lead in a circle") from error
+
+
+def _unreachable(name: str, why: str | None) -> LedgerUnavailable:
+    return LedgerUnavailable(
+        f"the ledger {name} can't be reached ({why}); nothing was drawn. Correct the URL, or ask "
+        "who owns the folder"
+    )
+
 
 def _parse(url: str) -> URL:
     allowed = "it must look like sqlite:///budget.db or postgresql+psycopg://user@host/database"
@@ -169,7 +224,7 @@ def _parse(url: str) -> URL:
     kind = parsed.get_backend_name()
     if kind == "sqlite":
         plain = parsed.database and parsed.database != ":memory:"
-        if not plain or str(parsed.database).startswith("file:") or parsed.query:
+        if not plain or str(parsed.database).startswith("file:") or "?" in str(url):
             raise InvalidInput(
                 f"url is {parsed}; a ledger outlives the process, so it must name a file and "
                 "nothing else: sqlite:///budget.db"

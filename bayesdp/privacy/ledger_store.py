@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -108,6 +109,10 @@ class Store:
                 self._database.lock(connection)
                 _migrate(connection)
         return version is not None
+
+    def is_file(self, path: Path) -> bool:
+        """Return True if the tables lie in this file."""
+        return self._database.is_file(path)
 
     def names(self) -> list[str]:
         """The datasets, in the order of their creation."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_even, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import as_mapping, check_even, is_number
+from bayesdp.errors import InvalidInput, kind_of
 from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.counts.poisson_gamma import PoissonGammaMechanism
 from bayesdp.release.manifest import Label, check_label
@@ -102,8 +102,7 @@ def _split(groups: Mapping[Label, Expected], data: Any, by: Any) -> dict[Label, 
 
 def _expected(given: Any) -> Expected:
     areas = None
-    if hasattr(given, "to_dict"):
-        given = given.to_dict()
+    given = as_mapping("expected", given)
     if isinstance(given, Mapping):
         areas = tuple(check_label(label) for label in given)
         values = list(given.values())
@@ -116,14 +115,15 @@ def _expected(given: Any) -> Expected:
 def _counts(data: Any, areas: tuple[Label, ...] | None, expected: list[float]) -> NDArray[np.int64]:
     """Count the events in each area, in the order of the expected counts."""
     size = len(expected)
-    if hasattr(data, "to_dict") and areas is not None and set(data.index) == set(areas):
-        if data.index.name is None and set(areas) == set(range(size)):
+    own: Any = getattr(data, "index", None)
+    if hasattr(own, "is_unique") and areas is not None and set(own) == set(areas):
+        if own.name is None and set(areas) == set(range(size)):
             raise InvalidInput(
                 f"data is a Series with the index 0 to {size - 1}, which may be the areas or the "
                 "rows' numbers; give counts as data.to_dict(), or the events' areas as "
                 "data.tolist()"
             )
-        data = data.to_dict()
+        data = as_mapping("data", data)
     if isinstance(data, Mapping):
         given = {check_label(label): value for label, value in data.items()}
         if areas is None or set(given) != set(areas):
@@ -133,6 +133,11 @@ def _counts(data: Any, areas: tuple[Label, ...] | None, expected: list[float]) -
             )
         counts = np.array([given[label] for label in areas])
     elif areas is not None:
+        if not isinstance(data, Iterable):
+            raise InvalidInput(
+                f"data is {kind_of(data)}; it must be each area's number of events, or the events' "
+                "areas"
+            )
         counts = np.bincount(Axis("area", categories=areas).bins(data, clamp=False), minlength=size)
     else:
         counts = np.asarray(data)

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.engines.draws import Draws, check_sampling, to_inference_data
-from bayesdp.engines.pymc import sampling as pymc
 from bayesdp.engines.settings import check_settings
 from bayesdp.engines.stan import sampling as stan
 from bayesdp.errors import InvalidInput
@@ -25,6 +24,7 @@ from bayesdp.mechanisms.randomness import random_words
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.synthesis.censor.model import censor, check_relation, clipping_interval
 from bayesdp.synthesis.posterior import last_draws, share_of
+from bayesdp.synthesis.withheld import sample
 
 if TYPE_CHECKING:
     import arviz as az
@@ -127,7 +127,7 @@ class Chains:
             return partial(self.by_stan, records, weights)
         model = self.censored_model(records, weights)
         # Clipping ties parameters to one another: they mix five times better by this metric.
-        return partial(pymc.sample, model, variables=self.law.parameters, metric="low_rank")
+        return partial(sample, model, variables=self.law.parameters, metric="low_rank")
 
     def pseudo_posterior(
         self,

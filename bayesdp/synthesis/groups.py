@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import is_missing
+from bayesdp.checks import is_missing, listed_labels
 from bayesdp.errors import InvalidInput
 from bayesdp.release.manifest import Label, check_apart, check_label
 
@@ -77,7 +77,11 @@ def _share_memory(one: Any, other: Any) -> bool:
 
 
 def rows_by_group(by: Any, n: int, data: Any = None) -> dict[Label, NDArray[np.int64]]:
-    """Positions of each group's records among n; a pandas categorical keeps its own order.
+    """Positions of each group's records among n, the labels sorted.
+
+    An ordered categorical's are in the order that it declares. Those of one without order are in
+    that of the records, as Arrow's dictionaries and Polars' categories become, and a release must
+    not show whose record came first.
 
     Raises
     ------
@@ -88,13 +92,13 @@ def rows_by_group(by: Any, n: int, data: Any = None) -> dict[Label, NDArray[np.i
     labels = labels_of(by)
     if labels.shape != (n,):
         raise InvalidInput("by must be one column, as long as data")
-    present = set(labels.tolist())
-    categories = getattr(getattr(by, "cat", by), "categories", None)
-    if categories is None:  # Polars' columns all have a `cat`, which has none
-        order = sorted_labels(present)
+    raw = {check_label(each): each for each in set(listed_labels("by", labels))}
+    levels = getattr(by, "cat", by)
+    if getattr(levels, "ordered", False):
+        order = [check_label(each) for each in levels.categories if each in raw]
     else:
-        order = [category for category in categories if category in present]
-    return {check_label(raw): np.flatnonzero(labels == raw) for raw in order}
+        order = sorted_labels(raw)
+    return {label: np.flatnonzero(labels == raw[label]) for label in order}
 
 
 def labels_of(by: Any) -> NDArray[Any]:
@@ -103,8 +107,10 @@ def labels_of(by: Any) -> NDArray[Any]:
     Raises
     ------
     InvalidInput
-        If some are missing.
+        If some are missing, or each has several.
     """
+    if getattr(by, "nlevels", 1) > 1:
+        raise InvalidInput("by has several labels a record; give one column of groups")
     if np.any(is_missing(by)):
         raise InvalidInput("by has missing values; give every record a group")
     return np.asarray(by) if hasattr(by, "dtype") else np.asarray(by, dtype=object)

@@ -13,7 +13,7 @@ import numpy as np
 from bayesdp.checks import as_float, check_at_least_one, keep
 from bayesdp.core.fields import declared
 from bayesdp.engines.draws import Draws, import_arviz
-from bayesdp.engines.pymc.sampling import sample, without_notices
+from bayesdp.engines.pymc.sampling import without_notices
 from bayesdp.errors import EngineFailed, InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.censored.posterior import CensoredPosteriorMechanism
@@ -37,6 +37,7 @@ from bayesdp.synthesis.censor.model import (
 )
 from bayesdp.synthesis.parameters import by_value
 from bayesdp.synthesis.publish import pay_then_draw
+from bayesdp.synthesis.withheld import sample
 
 if TYPE_CHECKING:
     import pymc as pm

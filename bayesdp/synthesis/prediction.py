@@ -28,6 +28,7 @@ from bayesdp.errors import EngineFailed, InvalidInput, quoted
 from bayesdp.mechanisms.randomness import separate_generator
 from bayesdp.synthesis.censor.graph import Tracer, contents, observed_shape, root_state
 from bayesdp.synthesis.censor.states import Kind
+from bayesdp.synthesis.withheld import withheld
 
 _PLAIN = Mode(linker="py", optimizer="fast_compile")  # nothing is compiled for a few draws
 
@@ -67,11 +68,13 @@ class Predictor:
             for name in _names(variable.name, shape)
         ]
         self._keys: list[Variable] = []
-        self._run = self._compiled()
         try:  # so that a model that can't be drawn from is refused before anything is spent
-            self.draw(_start(model))
+            with withheld("the model can't be predicted from"):
+                self._run = self._compiled()
+                start = _start(model)
+            self.draw(start)
         except EngineFailed as error:
-            raise InvalidInput(f"{error} (a pm.CustomDist needs random= or dist=)") from error
+            raise InvalidInput(f"{error} (a pm.CustomDist needs random= or dist=)") from None
 
     def draw(self, parameters: Mapping[str, NDArray[Any]]) -> list[tuple[Any, ...]]:
         """Draw the rows of one table, its columns as in `columns`.
@@ -89,12 +92,8 @@ class Predictor:
                 np.moveaxis(self._public[variable][rows], 0, axis)
                 for variable, axis in self._inputs.items()
             ]
-            try:
+            with withheld("the model can't be predicted from"):
                 drawn = self._run(*given, *public, *(separate_generator() for _ in self._keys))
-            except (ValueError, RuntimeError, ArithmeticError) as error:
-                # Only the first line: PyTensor goes on with the values that it was given.
-                why = str(error).partition("\n")[0]
-                raise EngineFailed(f"the model can't be predicted from: {why}") from error
             parts.append([np.moveaxis(v, k, 0) for v, k in zip(drawn, axes, strict=True)])
         tables = [np.concatenate(each)[: self._size] for each in zip(*parts, strict=True)]
         tables += self._public.values()

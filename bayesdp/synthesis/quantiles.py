@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +25,7 @@ from bayesdp.privacy.composition import shared
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.synthesis.base import RecordSynthesizer
+from bayesdp.synthesis.groups import name_of
 from bayesdp.synthesis.histogram_bins import check_one_pair, columns_of, make_axes
 from bayesdp.synthesis.parameters import by_value
 
@@ -56,8 +58,10 @@ class CellSynthesizer(RecordSynthesizer):
 
     def tally(self, records: Any) -> CountsByCell:
         """Count records by cell, those beyond the bounds in the cell at that end."""
-        (column,) = columns_of(records, "value", self.bounds, {}).values()
-        return CountsByCell(counted([self.axis], [column], clamp=True))
+        named = columns_of(records, name_of(records, "value"), self.bounds, {})
+        ((name, column),) = named.items()
+        axis = dataclasses.replace(self.axis, name=str(name) or "value")  # for messages
+        return CountsByCell(counted([axis], [column], clamp=True))
 
     def add(self, one: CountsByCell, other: CountsByCell) -> CountsByCell:
         """Add the counts of two disjoint sets of records."""

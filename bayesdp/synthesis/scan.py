@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import collections
+import csv
 import dataclasses
 import functools
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -15,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import BayesDPError, InvalidInput, kind_of, quoted
 from bayesdp.headers import fields_of, head_of, separator_of
 from bayesdp.table_files import batches_of, check_columns, names_in
 
@@ -28,6 +31,7 @@ _COLUMN = re.compile(r"In CSV column #(\d+)")
 _UNEVEN = re.compile(r"Expected \d+ columns, got \d+")
 READ_AS = {"double": "a number", "bool": "true or false (or 1 or 0)", "string": "a text in UTF-8"}
 """Values that a CSV file's column is read as, by its type."""
+_AFTER = "after the last line"
 _PANDAS_MISSING = ("None", "<NA>")  # beside what Arrow takes for missing in a text
 
 
@@ -116,7 +120,7 @@ class Scan:
     def count(self) -> int:
         """Count the records; a Parquet file says their number without being read."""
         if self._on_dask:
-            return int(self.source.shape[0].compute())
+            return int(_computed(self.source.shape[0]))
         return int(_read(self._dataset.count_rows, self))
 
     def added(self, sums: Callable[[pd.DataFrame], T], add: Callable[[T, T], T]) -> T | None:
@@ -130,7 +134,7 @@ class Scan:
         while len(parts) > 1:
             groups = [parts[i : i + _TOGETHER] for i in range(0, len(parts), _TOGETHER)]
             parts = [together(group) for group in groups]
-        total: T | None = parts[0].compute() if parts else None
+        total: T | None = _computed(parts[0]) if parts else None
         return total
 
     def pieces(self) -> Iterator[NDArray[Any]]:
@@ -193,6 +197,10 @@ class Scan:
         return hasattr(self.source, "to_delayed") and hasattr(self.source, "npartitions")
 
     def _checked(self) -> Scan:
+        if not self._on_dask and isinstance(self.source, str | Path | Sequence):
+            kind, files = _files(self.source)
+            for file in files if kind == "csv" else ():
+                _check_closed(file, _separator(files))
         there = list(self.source.columns) if self._on_dask else self._dataset.schema.names
         check_columns(there, self._names, "the source")
         for file in [] if self._on_dask else self._dataset.get_fragments():
@@ -205,7 +213,7 @@ class Scan:
     def _batches(self, names: list[str]) -> Iterator[pd.DataFrame]:
         if self._on_dask:
             for part in self.source[names].to_delayed():
-                yield part.compute()
+                yield _computed(part)
             return
         import pyarrow.dataset
 
@@ -310,6 +318,25 @@ def _separator(files: Sequence[str]) -> str:
     return first[0]
 
 
+def _check_closed(file: str, sign: str) -> None:
+    """Refuse a file that ends within quotes: Arrow takes all lines from there on for one value."""
+    with Path(file).open("rb") as raw:
+        quotes = sum(part.count(b'"') for part in iter(functools.partial(raw.read, 1 << 20), b""))
+    if quotes % 2 == 0:  # a value in quotes has two, and two for each that is in it
+        return
+    with Path(file).open(encoding="utf-8-sig", errors="replace", newline="") as text:
+        rows = csv.reader(itertools.chain(text, [_AFTER]), delimiter=sign)
+        try:
+            last = collections.deque(rows, maxlen=1)
+        except csv.Error:  # a value that goes on for 100,000 characters
+            last = collections.deque()
+    if [*last] != [[_AFTER]]:
+        raise InvalidInput(
+            f"{quoted(Path(file))} can't be read as a table: a quote isn't closed, so that all "
+            "that follows would be one value; correct it"
+        )
+
+
 def _partition(file: Any) -> set[str]:
     """Return the columns whose values the names of a file's folders say."""
     import pyarrow.dataset
@@ -326,6 +353,20 @@ def _read(step: Callable[[], Any], scan: Scan) -> Any:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         uneven = _UNEVEN.search(str(error)) is not None
         raise _unread(scan, _COLUMN.search(str(error)), uneven) from None
+
+
+def _computed(task: Any) -> Any:
+    """Compute a task of Dask; its errors, and those of what it calls, show values."""
+    try:
+        return task.compute()
+    except BayesDPError:
+        raise
+    except Exception as error:  # any that the source's own tasks may raise
+        raise InvalidInput(
+            f"the source can't be read: Dask stopped with {kind_of(error)}, whose words may show "
+            "records and aren't repeated; correct the DataFrame, for example by dtype= of "
+            "dask.dataframe.read_csv"
+        ) from None
 
 
 def _unread(scan: Scan, column: re.Match[str] | None, uneven: bool) -> InvalidInput:

@@ -347,7 +347,7 @@ def _plain_kind(kind: Any) -> type[Any]:
 
 
 def _plain(values: NDArray[Any]) -> NDArray[Any]:
-    """Return objects as floats where each is a number or missing, and other values as they are."""
+    """Return objects as floats where each is such a number or missing, and others as they are."""
     import pandas as pd
 
     if values.dtype.kind != "O":
@@ -355,4 +355,7 @@ def _plain(values: NDArray[Any]) -> NDArray[Any]:
     missing = pd.isna(values)
     if not all(isinstance(each, Real | np.bool_) for each in values[~missing].tolist()):
         return values
-    return np.where(missing, math.nan, values).astype(np.float64)
+    try:
+        return np.where(missing, math.nan, values).astype(np.float64)
+    except OverflowError:  # a whole number beyond all floats
+        return values

@@ -151,7 +151,8 @@ def group_labels(column: pd.Series[Any], names: Mapping[str, Any] | None = None)
     written = [as_written(value, names) for value in column.tolist()]
     if not set(written) <= set(names):
         raise InvalidInput(f"groups are {sorted(names)}, but others occur too; list them all")
-    named = pd.Categorical([names[key] for key in written], categories=list(names.values()))
+    listed = list(names.values())
+    named = pd.Categorical([names[key] for key in written], listed, ordered=True)
     return pd.Series(named, index=column.index, name=column.name)
 
 

@@ -1,6 +1,7 @@
 """Nearness to confidential records and to others: by hand, by definition, of records published."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -40,6 +41,32 @@ def test_numbers_that_are_categories_are_equal_or_not():
     assert found == pytest.approx((0.5 + 0.5 + 1) / 3)
     by_number = closest_records(own, copy.assign(code=[1.9, 2.1, 2.2]), other)["share"].item()
     assert by_number == pytest.approx(1 / 3)
+
+
+def test_whole_numbers_as_near_as_others_are_tied_whatever_floats_make_of_them():
+    """By exact fractions: a year in either direction is the same 1/71 of the range."""
+    rng = np.random.default_rng(7)
+    own, other, copy = (
+        pd.DataFrame({"age": rng.integers(18, 90, 60), "kids": rng.integers(0, 4, 60)})
+        for _ in range(3)
+    )
+    both = pd.concat([own, other])
+    ranges = [int(np.ptp(both[name])) for name in both]
+    shares = []
+    for record in copy.to_numpy():
+        nearest = [
+            min(
+                sum(
+                    Fraction(abs(int(a) - int(b)), r)
+                    for a, b, r in zip(record, row, ranges, strict=True)
+                )
+                for row in table.to_numpy()
+            )
+            for table in (own, other)
+        ]
+        shares.append(0.5 + 0.5 * ((nearest[0] < nearest[1]) - (nearest[0] > nearest[1])))
+    found = closest_records(own, copy, other, seed=1)["share"].item()
+    assert found == pytest.approx(np.mean(shares), abs=1e-12)
 
 
 def test_the_error_is_that_of_all_divisions_into_halves():

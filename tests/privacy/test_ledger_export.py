@@ -114,6 +114,14 @@ def test_a_file_is_replaced_if_that_is_asked_for(ledger, lines):
     assert bdp.Ledger.verify_export("e.jsonl") == ledger.verify()
 
 
+def test_a_ledger_is_not_replaced_by_its_export(ledger):
+    Path("link.jsonl").symlink_to("b.db")
+    for out in ("b.db", "link.jsonl"):
+        with pytest.raises(bdp.errors.InvalidInput, match="the ledger itself"):
+            ledger.export(out, force=True)
+    assert len(ledger.dataset("s").history()) == 3
+
+
 def test_line_ends_of_another_system_are_read(lines):
     Path("x.jsonl").write_bytes(("\r\n".join(lines) + "\r\n").encode())
     bdp.Ledger.verify_export("x.jsonl", key="k.key")

@@ -65,6 +65,40 @@ def test_an_empty_file_is_no_new_ledger(tmp_path, monkeypatch):
         path.unlink()
 
 
+def test_a_file_too_short_for_any_ledger_is_no_new_one(tmp_path):
+    """SQLite takes one byte for an empty database, in which all spends would be forgotten."""
+    (tmp_path / "b.db").write_text("\n")
+    with pytest.raises(bdp.errors.LedgerCorrupted, match=r"a file of 1 byte, .*remove the file"):
+        bdp.Ledger.open(f"sqlite:///{tmp_path}/b.db")
+
+
+def test_a_file_with_two_names_is_refused(tmp_path):
+    """What a killed process left is undone by its name alone, with the other's later spends."""
+    path, url = tmp_path / "b.db", f"sqlite:///{tmp_path}/b.db"
+    account = bdp.Ledger.open(url).create("s", epsilon=1.0, neighbours="edge")
+    path.with_name("link.db").symlink_to(path)
+    linked = bdp.Ledger.open(f"sqlite:///{tmp_path}/link.db").dataset("s")
+    linked.spend(promise(0.1, neighbours="edge"))
+    path.with_name(".b.db-0123abcd").hardlink_to(path)  # as while it is made
+    account.spend(promise(0.1, neighbours="edge"))
+    path.with_name(".b.db-0123abcd").unlink()
+    path.with_name("second.db").hardlink_to(path)
+    refused = pytest.raises(bdp.errors.LedgerUnavailable, match=r"2 names .*nothing was drawn")
+    with refused:
+        account.spend(promise(0.1, neighbours="edge"))
+    with refused:
+        bdp.Ledger.open(f"sqlite:///{tmp_path}/second.db")
+    path.with_name("second.db").unlink()
+    assert len(account.history()) == 2
+
+
+def test_places_that_cannot_be_looked_at_are_named(tmp_path):
+    (tmp_path / "circle.db").symlink_to("circle.db")
+    for name in ("circle.db", "x" * 300):
+        with pytest.raises(bdp.errors.LedgerUnavailable, match="can't be reached"):
+            bdp.Ledger.open(f"sqlite:///{tmp_path}/{name}")
+
+
 def no_link(*paths):
     raise OSError(errno.EPERM, "Operation not permitted")
 
@@ -178,6 +212,7 @@ BAD_URLS = {
     "sqlite://": "must name a file",
     "sqlite:///:memory:": "must name a file",
     "sqlite:///file:b.db?uri=true": "must name a file",
+    "sqlite:///2026?.db": "must name a file",  # which was the ledger "2026"
     "mysql://u:secret@h/d": "names the database 'mysql'",
     "sqlite:////nowhere/at/all/b.db": "doesn't exist; create it first",
 }

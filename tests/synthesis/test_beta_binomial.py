@@ -72,8 +72,10 @@ def test_groups_keep_their_order_and_counts():
     assert release.groups == ("a", "b")
     assert [part.mechanism.n for part in release.parts] == [2, 4]
     assert (release.by, release.variable) == ("region", "answer")
-    ranks = pd.Series(pd.Categorical(frame["region"], categories=["b", "a"]))
-    assert bdp.BetaBinomialSynthesizer(1.0).release(frame["answer"], by=ranks).groups == ("b", "a")
+    for ordered, groups in ((True, ("b", "a")), (False, ("a", "b"))):
+        ranks = pd.Series(pd.Categorical(frame["region"], ["b", "a"], ordered=ordered))
+        found = bdp.BetaBinomialSynthesizer(1.0).release(frame["answer"], by=ranks)
+        assert found.groups == groups
 
 
 def test_public_groups_compose_in_parallel():

@@ -100,11 +100,42 @@ def test_columns_of_other_libraries_are_counted_as_lists_are(kind):
     assert found == synthesizer.tallies(records, regions)
 
 
-def test_a_bare_categorical_keeps_its_order_as_one_in_a_series_does():
-    regions = pd.Categorical(["n", "s", "n"], categories=["s", "w", "n"])
+def test_an_ordered_categorical_keeps_its_order_bare_or_in_a_series():
+    regions = pd.Categorical(["n", "s", "n"], categories=["s", "w", "n"], ordered=True)
     synthesizer = bdp.BetaBinomialSynthesizer(epsilon=1.0)
     assert list(synthesizer.tallies([0, 1, 1], regions)) == ["s", "n"]
     assert list(synthesizer.tallies([0, 1, 1], pd.Series(regions))) == ["s", "n"]
+
+
+def test_the_order_of_groups_shows_nothing_of_the_order_of_records():
+    """Arrow's dictionaries and Polars' categories become categories in the records' order."""
+    arrow = pa.array(["s", "n", "s"]).dictionary_encode()
+    synthesizer = bdp.BetaBinomialSynthesizer(epsilon=1.0)
+    assert list(arrow.to_pandas().cat.categories) == ["s", "n"]
+    for by in (arrow, arrow.to_pandas(), arrow.to_pandas().array):
+        assert list(synthesizer.tallies([0, 1, 1], by)) == ["n", "s"]
+
+
+@pytest.mark.parametrize(
+    ("by", "told"),
+    [
+        (pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)]), "several labels a record"),
+        ([{"a": 1}] * 3, "lists or the like"),
+        ([1j, 2j, 1j], "labels are texts"),
+    ],
+)
+def test_what_is_no_label_is_refused_as_such(by, told):
+    with pytest.raises(bdp.errors.InvalidInput, match=told):
+        bdp.BetaBinomialSynthesizer(epsilon=1.0).release([0, 1, 1], by=by)
+
+
+def test_an_index_and_a_frame_that_is_not_computed_are_refused_with_the_way_out():
+    made = bdp.BetaBinomialSynthesizer(epsilon=1.0)
+    with pytest.raises(bdp.errors.InvalidInput, match=r"data\.to_frame\(\)"):
+        made.release(pd.MultiIndex.from_tuples([("a", 1), ("b", 0)]))
+    polars = pytest.importorskip("polars")
+    with pytest.raises(bdp.errors.InvalidInput, match=r"data\.collect\(\)"):
+        made.release(polars.LazyFrame({"x": [0, 1]}))
 
 
 def test_a_table_of_arrows_is_refused_with_the_way_out():

@@ -403,6 +403,7 @@ PUBLIC = {"neighbours": "replace_one"}
         (ONE, [[0.25], [0.5]], "one column"),
         (ONE, ["secret", "text"], "doesn't hold numbers"),
         (ONE, [0.25, 1j], "doesn't hold numbers"),
+        (ONE, np.array([0, 1], dtype="m8[ns]"), "doesn't hold numbers"),
         (TWO, [0.25, 0.5], "a table of 2 columns"),
         (TWO, [[0.25, 0.5, 0.75]], "a table of 2 columns"),
         (TWO | PUBLIC, np.empty((0, 2)), "empty"),

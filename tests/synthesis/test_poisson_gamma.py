@@ -128,6 +128,8 @@ def test_bad_parameters_are_named(wrong, message):
         ({"north": 1.5, "south": 2, "isle": 0}, "whole number"),
         ({"north": -1, "south": 2, "isle": 0}, "whole number"),
         ({"north": 0, "south": 0, "isle": 0}, "no events"),
+        (pd.Series([1, 2, 3, 4], index=["north", "north", "south", "isle"]), "a label twice"),
+        (3.0, "data is a float"),
     ],
 )
 def test_bad_data_are_refused(data, message):

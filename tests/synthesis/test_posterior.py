@@ -1,6 +1,7 @@
 """Synthetic records from any PyMC model: draws, predictions, promises and refusals."""
 
 import math
+from traceback import format_exception
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ X = RANDOM.normal(size=N)
 Y = 1.5 + RANDOM.normal(size=N)
 COUNT = RANDOM.poisson(3.0, N)
 PUBLIC = np.linspace(-2, 2, 100)
+SECRET = 7306.5
 
 
 def plain(y: Any = Y) -> Any:
@@ -284,3 +286,47 @@ def test_a_table_is_one_frame_a_copy(quick: dict[str, Any]):
     assert isinstance(frame, pd.DataFrame)
     assert frame["y"].is_monotonic_increasing
     assert release.guarantee.epsilon == math.inf  # seeded
+
+
+def by_group(group: Any) -> Any:
+    with pm.Model() as model:
+        level = pm.Normal("level", 0, 1, shape=3)
+        pm.Normal("y", level[pm.Data("group", group)], 1, observed=Y[:4])
+    return model
+
+
+def traceback(error: BaseException) -> str:
+    return "".join(format_exception(error))  # and of its causes
+
+
+def test_a_model_that_fails_on_records_shows_none():
+    """PyTensor's errors show the arrays that an operation was given, NumPy's an index."""
+    declared = bdp.PosteriorSynthesizer(
+        by_group([int(SECRET), 9182, 0, 1]), 1.0, size=4, covariates={"group": np.zeros(4, int)}
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match="index … is out of bounds") as caught:
+        declared.release()
+    assert str(int(SECRET)) not in traceback(caught.value)
+
+
+def test_sampling_and_predicting_that_fail_on_records_show_none(monkeypatch: pytest.MonkeyPatch):
+    def failing(*args: Any, **options: Any) -> Draws:
+        try:
+            raise ValueError(f"at {SECRET}\nInputs values: [array([{SECRET}])]")
+        except ValueError as error:
+            raise bdp.errors.EngineFailed(f"it could not sample: {error}") from error
+
+    monkeypatch.setattr("bayesdp.engines.pymc.sampling.sample", failing)
+    with pytest.raises(bdp.errors.EngineFailed, match="could not sample: at … ") as caught:
+        bdp.PosteriorSynthesizer(plain(), 1.0, size=4).release()
+    assert str(SECRET) not in traceback(caught.value)
+
+    def drawn(*args: Any) -> Any:
+        return [{"s": np.array(-SECRET)}]
+
+    with pm.Model() as scaled:
+        pm.Normal("y", 0, pm.Normal("s", 5, 1), observed=Y)
+    monkeypatch.setattr(posterior, "last_draws", drawn)
+    with pytest.raises(bdp.errors.EngineFailed, match="can't be predicted from") as caught:
+        bdp.PosteriorSynthesizer(scaled, 1.0, size=4).release()
+    assert str(SECRET) not in traceback(caught.value)

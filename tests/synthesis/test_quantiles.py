@@ -57,5 +57,9 @@ def test_bad_parameters_are_named(fields, message):
 def test_bad_records_are_refused():
     with pytest.raises(InvalidInput, match="missing"):
         Synthesizer(1.0, (0, 1)).release([0.5, None])
+    income = pd.Series([0.5, None], name="income")
+    for records in (income, income.to_frame()):
+        with pytest.raises(InvalidInput, match="column 'income' has missing"):
+            Synthesizer(1.0, (0, 1)).release(records)
     with pytest.raises(InvalidInput, match="by is"):
         Synthesizer(1.0, (0, 1), groups=["a"]).release([0.5])

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import traceback
 from pathlib import PurePath
 
 import numpy as np
@@ -340,3 +341,38 @@ def test_an_empty_line_of_one_field_is_no_record_that_is_dropped(tmp_path, text)
     file.write_text("x,y\n1,1\n\n0,1\n")  # a record of two fields has a comma
     release = bdp.BetaBinomialSynthesizer(epsilon=1.0).release(bdp.scan(file, "x"))
     assert release.mechanism.n == 2
+
+
+@pytest.mark.parametrize("at", [1, 500, 999])
+def test_a_quote_that_is_not_closed_is_refused(tmp_path, at):
+    """Arrow took all lines from there on for one value, and so left their records out."""
+    lines = [f"{k % 2},place {k}" for k in range(1000)]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["voted,place", *lines]) + "\n")
+    made = bdp.synthesizers.DiscreteLaplaceSynthesizer(1.0)
+    assert made.release(bdp.scan(path, "voted")).parts[0].mechanism.n == 1000
+    lines[at] = '1,"Quetzal'
+    path.write_text("\n".join(["voted,place", *lines]) + "\n")
+    for source in (path, [path], tmp_path):
+        with pytest.raises(bdp.errors.InvalidInput, match="a quote isn't closed") as caught:
+            bdp.scan(source, "voted")
+        assert "Quetzal" not in str(caught.value)
+    lines[at] = '1,6" pipe'  # no quote begins here
+    path.write_text("\n".join(["voted,place", *lines]))
+    assert made.release(bdp.scan(path, "voted")).parts[0].mechanism.n == 1000
+
+
+def test_what_dask_says_of_records_is_not_repeated(tmp_path):
+    import dask
+    import dask.dataframe as dd
+
+    path = tmp_path / "a.csv"
+    path.write_text("voted\n" + "1\n" * 100_000 + "Quetzal\n")
+    frame = dd.read_csv(path, blocksize=100_000)
+    made = bdp.synthesizers.DiscreteLaplaceSynthesizer(1.0)
+    with (
+        dask.config.set(scheduler="synchronous"),
+        pytest.raises(bdp.errors.InvalidInput, match="stopped with a ValueError") as caught,
+    ):
+        made.release(bdp.scan(frame, "voted"))
+    assert "Quetzal" not in "".join(traceback.format_exception(caught.value))

@@ -275,3 +275,8 @@ def test_a_frame_that_is_not_pandas_is_refused_with_the_way_out():
     with pytest.raises(InvalidInput, match=r"data\.to_pandas\(\)"):
         Synthesizer(lambda block: block["x"].mean(), (0, 1), blocks=2).release(frame)
     Synthesizer(lambda block: block["x"].mean(), (0, 1), blocks=2).release(frame.to_pandas())
+
+
+def test_whole_numbers_beyond_all_floats_reach_the_estimator():
+    made = Synthesizer(lambda block: float(max(block) > 10**399), (0, 1), blocks=2)
+    assert made.release([10**400, 1, 0, 1]).parts[0].mechanism.n == 2

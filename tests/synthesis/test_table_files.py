@@ -1,9 +1,11 @@
 """Files of every kind: the same records, and a reason and a way out where one can't be read."""
 
+import importlib
 import importlib.util
 import io
 import re
 import sys
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -203,3 +205,20 @@ def test_a_schema_is_checked_against_either(name, separator, tmp_path, monkeypat
     assert run_cli(f"schema check s.toml {name}")[0] == 0
     line = f"synthesize {name} --schema s.toml --epsilon 2 --out r"
     assert run_cli(f"{line} --noise laplace")[0] == 0
+
+
+def test_a_packages_warnings_show_no_record(tmp_path):
+    """Of a cell that is no date, openpyxl shows place and number."""
+    path = written("xlsx", tmp_path)
+    openpyxl = importlib.import_module("openpyxl")
+    book = openpyxl.load_workbook(path)
+    book.active["C3"].value, book.active["C3"].number_format = 79191919191, "yyyy-mm-dd"
+    book.save(path)
+    for read in (lambda: read_table(str(path), ["voted"]), lambda: table_files.names_in(path)):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            read()
+        said = [str(each.message) for each in found]
+        assert not [text for text in said for trace in CANARIES if trace in text]
+    with pytest.warns(UserWarning, match=r"warned of it \(UserWarning\), in words"):
+        read_table(str(path), ["voted"])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import as_float, is_number, plain
+from bayesdp.checks import as_float, as_mapping, is_number, plain
 from bayesdp.core.censored_views import BetaCopiesView
 from bayesdp.core.views import View
 from bayesdp.engines.draws import Draws
@@ -250,8 +250,8 @@ class CopiesRegressionModel(Model):
 
 def _checked_predictors(given: Any) -> dict[str, dict[Any, float]]:
     """Return predictors as a mapping of names to mappings of labels to numbers."""
-    if hasattr(given, "columns") and hasattr(given, "to_dict"):
-        given = given.to_dict()
+    if hasattr(given, "columns"):
+        given = as_mapping("predictors", given)
     if not isinstance(given, Mapping):
         raise InvalidInput(
             f"predictors is {kind_of(given)}; it must map each predictor to its values by group, "
@@ -259,7 +259,7 @@ def _checked_predictors(given: Any) -> dict[str, dict[Any, float]]:
         )
     made: dict[str, dict[Any, float]] = {}
     for name, column in given.items():
-        values = column.to_dict() if hasattr(column, "to_dict") else column
+        values = as_mapping("predictors", column)
         if not isinstance(name, str) or not name or name == _INTERCEPT:
             raise InvalidInput(
                 f"predictors has the name {quoted(name)}; names must be texts, and not "

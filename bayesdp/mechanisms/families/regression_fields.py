@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import InvalidInput, kind_of, quoted
 from bayesdp.mechanisms.counts.count import column_of
 from bayesdp.mechanisms.families.base import check_interval
 
@@ -103,6 +103,11 @@ def table_of(records: Any, columns: Sequence[str], ends: Floats, *, clip: bool) 
     InvalidInput
         If a column is missing, or a value is missing or, unless `clip`, out of bounds.
     """
+    if not hasattr(records, "__len__") or getattr(records, "shape", None) == ():
+        raise InvalidInput(
+            f"data is {kind_of(records)}; it must be a DataFrame with columns {list(columns)}, or "
+            "an array of them"
+        )
     if len(records) == 0:
         return np.empty((0, len(columns)))
     if hasattr(records, "columns"):  # a DataFrame, without importing pandas

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.checks import is_text
 from bayesdp.core.outputs import structured
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.networks.network import Network, as_network
@@ -96,6 +97,15 @@ def as_networks(graphs: Any) -> NDArray[Any]:
     return networks
 
 
+def check_texts(what: str, values: Iterable[Any]) -> None:
+    """Raise InvalidInput if a text has characters that no file keeps; none is shown."""
+    if not all(is_text(value) for value in values if isinstance(value, str)):
+        raise InvalidInput(
+            f"{what} has NUL or half a surrogate pair in a text, which files don't keep: correct "
+            "it where it is read, as by encoding= of open()"
+        )
+
+
 def _plain(name: str, values: Iterable[Any]) -> NDArray[Any]:
     """Return values of one type, text, number or boolean, which survive a file unchanged."""
     listed = [value.item() if isinstance(value, np.generic) else value for value in values]
@@ -106,6 +116,7 @@ def _plain(name: str, values: Iterable[Any]) -> NDArray[Any]:
             f"the nodes' {name} has values of type {names}; a release holds text, numbers or "
             "booleans, of one type: convert it, or leave it out"
         )
+    check_texts(f"the nodes' {name}", listed)
     missing = any(value is None for value in listed)
     if kinds == {int}:
         if missing or not all(-(1 << 63) <= value < 1 << 63 for value in listed):

@@ -40,6 +40,7 @@ from bayesdp.core.outputs import structured
 from bayesdp.core.outputs.numbers import Numbers
 from bayesdp.core.views import GraphView, View
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.mechanisms.graphs.network_columns import check_texts
 from bayesdp.mechanisms.graphs.separate_noise import separate
 from bayesdp.mechanisms.noise.additive import AdditiveNoise, noise_space
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism
@@ -223,6 +224,7 @@ def _public_labels(nodes: Any) -> int | tuple[Any, ...]:
             f"the nodes' labels are of type {', '.join(sorted(k.__name__ for k in kinds))}; "
             "a release holds texts, numbers or booleans, of one type: relabel the nodes"
         )
+    check_texts("the nodes' label", plain)
     if kinds == {float} and not all(map(math.isfinite, plain)):
         raise InvalidInput("a node's label is not a finite number; relabel the nodes")
     return len(plain) if plain == list(range(len(plain))) and kinds == {int} else tuple(plain)

@@ -178,30 +178,34 @@ class FixedMinusLaplace:
         return law
 
     def delta(self, threshold: int, epsilon: float) -> float:
-        """The largest delta over a grid of proportions, and over finer ones near the worst."""
+        """The largest delta over a grid of proportions, and near the worst of them.
+
+        A proportion of 0, at which delta is the limit of those above, is the worst where single
+        records are shown: nobody else is in the bin, so that one record there is the protected one.
+        """
+        from scipy import optimize
+
         threshold = check_at_least("threshold", threshold, 0)
-        counts = np.geomspace(min(max(threshold / 16, 0.05), self.n / 2), self.n, _PROPORTIONS)
+        least = min(max(threshold / 16, 0.05), self.n / 2)
+        counts = np.r_[0.0, np.geomspace(least, self.n, _PROPORTIONS)]
         deltas = [self.delta_at(threshold, epsilon, c / self.n) for c in counts]
-        for _ in range(2):
-            at = int(np.argmax(deltas))
-            near = np.linspace(counts[max(at - 1, 0)], counts[min(at + 1, counts.size - 1)], 7)[
-                1:-1
-            ]
-            counts = np.r_[counts, near]
-            deltas += [self.delta_at(threshold, epsilon, c / self.n) for c in near]
-            order = np.argsort(counts)
-            counts, deltas = counts[order], [deltas[i] for i in order]
-        return min(1.0, max(deltas))
+        at = int(np.argmax(deltas))
+        found = optimize.minimize_scalar(
+            lambda c: -self.delta_at(threshold, epsilon, min(c / self.n, 1.0)),
+            bounds=(counts[max(at - 1, 0)], counts[min(at + 1, counts.size - 1)]),
+            method="bounded",
+        )
+        return min(1.0, max(*deltas, -float(found.fun)))
 
     def delta_at(self, threshold: int, epsilon: float, proportion: float) -> float:
-        """The delta of a bin with that proportion of the population, in (0, 1]; rounded up."""
+        """The delta of a bin with that proportion of the population, in [0, 1]; rounded up."""
         from scipy import special, stats
 
         threshold = check_at_least("threshold", threshold, 0)
         q, n, epsilon = self.discarded(), self.n, check_below("epsilon", epsilon, 700)
         p = as_float(proportion)
-        if not 0 < p <= 1:
-            raise InvalidInput(f"proportion is {quoted(proportion)}; it must be above 0, at most 1")
+        if not 0 <= p <= 1:
+            raise InvalidInput(f"proportion is {quoted(proportion)}; it must be from 0 to 1")
         s = np.arange(n - q.size, n + 1)  # left over in either world
         s = s[s >= 0]
         real = np.where(n - s < q.size, q[np.minimum(n - s, q.size - 1)], 0.0)

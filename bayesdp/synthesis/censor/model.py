@@ -14,6 +14,7 @@ from bayesdp.engines.pymc.sampling import import_pymc, without_notices
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.synthesis.withheld import withheld
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -160,12 +161,12 @@ def traced(model: pm.Model, record_dim: str | None, *, public_n: bool) -> tuple[
     from bayesdp.synthesis.censor.states import Setting
 
     censor_refusals.check_form(model)
-    axes = censor_graph.record_axes(model, record_dim)
-    censor_refusals.check_prior(model, axes, public_n)
-    tracer = censor_graph.Tracer(model, axes, Setting(axes.n, public_n))
-    terms = tracer.terms()
-    censor_refusals.check_missing(tracer)
-    with without_notices():
+    with without_notices(), withheld("the model can't be evaluated", InvalidInput):
+        axes = censor_graph.record_axes(model, record_dim)
+        censor_refusals.check_prior(model, axes, public_n)
+        tracer = censor_graph.Tracer(model, axes, Setting(axes.n, public_n))
+        terms = tracer.terms()
+        censor_refusals.check_missing(tracer)
         censor_check.check_terms(tracer, terms)
     return tracer, terms
 

@@ -72,6 +72,8 @@ def test_other_mechanisms_are_refused():
         (Beta, {"predictors": {"x": 3}}, "predictors has .* for 'x'"),
         (Beta, {"predictors": {"x": {"a": "south"}}}, "no number for 'x' of 'a'"),
         (Beta, {"predictors": {"x": {"a": np.inf}}}, "no number for 'x' of 'a'"),
+        (Beta, {"predictors": pd.DataFrame({"x": [1, 2]}, index=["a", "a"])}, "label twice"),
+        (Beta, {"predictors": {"x": pd.Series([1, 2], index=["a", "a"])}}, "label twice"),
         (Beta, {"predictors": {"intercept": {"a": 1}}}, "which there is anyhow"),
         (Beta, {"prior": (0, -1)}, "one for each of intercept, x"),
         (Beta, {"prior": ((0, 0, 0), 1)}, "prior is"),

@@ -131,6 +131,8 @@ def test_only_what_is_named_is_public():
         (Network(2, attributes={"a": [None, None]}), ("a",), "type none at all"),
         (Network(2, attributes={"a": [1, None]}), ("a",), "missing or beyond"),
         (Network(2, attributes={"a": np.array([1, "x"], object)}), ("a",), "int, str"),
+        (Network(["a", "\udcffb"]), (), "label has NUL or half a surrogate pair"),
+        (Network(2, attributes={"a": ["x", "\udcff"]}), ("a",), "a.* has NUL"),
         (Network(2, attributes={"a": [datetime.date.today()] * 2}), ("a",), "type date"),
     ],
 )

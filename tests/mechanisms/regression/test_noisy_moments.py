@@ -241,6 +241,13 @@ def test_records_that_miss_a_value_are_dropped_only_where_n_is_confidential():
     assert none.outputs[0][0] < 200  # no error: that there is no record is confidential too
 
 
+@pytest.mark.parametrize("data", [3.0, None, np.array(3.0), len])
+def test_what_is_no_table_is_refused_as_such(data):
+    declared = bdp.synthesizers.NoisyMomentsSynthesizer(BOUNDS, epsilon=1.0)
+    with pytest.raises(bdp.errors.InvalidInput, match="it must be a DataFrame with columns"):
+        declared.release(data)
+
+
 def test_values_out_of_bounds_are_refused_or_clipped_and_the_release_says_so():
     data = table()
     data.loc[3, "y"] = 27.5

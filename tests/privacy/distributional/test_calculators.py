@@ -307,6 +307,15 @@ def test_discarded_records_against_a_list_of_all(k, p):
         assert bound <= listed + 0.2
 
 
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_discarding_is_searched_down_to_bins_with_nobody_else(k):
+    """A bin's single record, shown as it is, is the protected one where hardly another is there."""
+    size = D.FixedMinusLaplace(4, 2.0, 0.2)
+    worst = max(discarding(4, size, k, p, 1.2) for p in (1e-9, *np.linspace(0.01, 1, 100)))
+    assert D.TruncatedHistogram(k, size).delta(1.2) >= worst - 1e-8
+    assert size.delta_at(k, 1.2, 0.0) == pytest.approx(size.delta_at(k, 1.2, 1e-12), abs=1e-9)
+
+
 def test_the_law_of_discarding_is_a_rounded_laplace():
     size = D.FixedMinusLaplace(10_000, 0.5, 1e-3)
     law = size.discarded()
