@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from bayesdp.release import Release
 
 _BLOCK = 1 << 21  # distances held at once
-_ROUNDING = (
-    2.0**-48
-)  # of sums of numbers: 31 is as far from 30 as from 32, whatever floats make of it
+_ROUNDING = 2.0**-48  # of sums: 31 is as far from 30 as from 32, whatever floats make of it
 
 
 def closest_records(
