@@ -169,8 +169,7 @@ class Scan:
         The types are public: an inferred one is a function of all records, and so is whether it
         fits. `advice` says of a column what to do where it doesn't.
         """
-        ready = self._on_dask or not isinstance(self.source, str | Path | Sequence)
-        if ready or _files(self.source)[0] != "csv":
+        if not self._is_text:
             return self
         known = {name: kind for name, kind in types.items() if kind and name in self._names}
         return dataclasses.replace(
@@ -196,11 +195,23 @@ class Scan:
     def _on_dask(self) -> bool:
         return hasattr(self.source, "to_delayed") and hasattr(self.source, "npartitions")
 
+    @functools.cached_property
+    def _found(self) -> tuple[str, list[str]]:
+        return _files(self.source)
+
+    @functools.cached_property
+    def _sign(self) -> str:
+        return _separator(self._found[1])
+
+    @property
+    def _is_text(self) -> bool:
+        """True if the source is CSV files."""
+        ready = self._on_dask or not isinstance(self.source, str | Path | Sequence)
+        return not ready and self._found[0] == "csv"
+
     def _checked(self) -> Scan:
-        if not self._on_dask and isinstance(self.source, str | Path | Sequence):
-            kind, files = _files(self.source)
-            for file in files if kind == "csv" else ():
-                _check_closed(file, _separator(files))
+        for file in self._found[1] if self._is_text else ():
+            _check_closed(file, self._sign)
         there = list(self.source.columns) if self._on_dask else self._dataset.schema.names
         check_columns(there, self._names, "the source")
         for file in [] if self._on_dask else self._dataset.get_fragments():
@@ -243,7 +254,7 @@ class Scan:
 
         if isinstance(self.source, pyarrow.dataset.Dataset):
             return self.source
-        kind, files = _files(self.source)
+        kind, files = self._found
         form: Any = kind
         if kind == "csv":
             try:
@@ -252,14 +263,13 @@ class Scan:
                 raise InvalidInput(f"types is {quoted(self.types)}: {error}") from None
             missing = {*pyarrow.csv.ConvertOptions().null_values, *_PANDAS_MISSING}
             # An empty line of one field may be a record, and is then no value of its column.
-            sign = _separator(files)
-            alone = all(fields_of(head_of(Path(file)), sign) == 1 for file in files)
+            alone = all(fields_of(head_of(Path(file)), self._sign) == 1 for file in files)
             if alone:
                 missing -= {""}
             options = pyarrow.csv.ConvertOptions(
                 column_types=types, strings_can_be_null=True, null_values=sorted(missing)
             )
-            parsing = pyarrow.csv.ParseOptions(delimiter=sign, ignore_empty_lines=not alone)
+            parsing = pyarrow.csv.ParseOptions(delimiter=self._sign, ignore_empty_lines=not alone)
             form = pyarrow.dataset.CsvFileFormat(parsing, convert_options=options)
         elif self.types:
             raise InvalidInput("types is given, but a Parquet file has its own; leave it out")

@@ -46,19 +46,16 @@ class Sorted(NamedTuple):
 @inlined
 def _sort(layout: Any, state: Any, j: int, by: Any) -> None:
     """Sort all records by class and by level of column j."""
-    levels, first = layout.levels[j], layout.starts[j]
-    by.starts[0] = 0
+    levels, first, end = layout.levels[j], layout.starts[j], 0
     for k in range(state.sizes.size):
         for c in range(levels):
-            cell = k * levels + c
-            by.starts[cell + 1] = by.starts[cell] + int(state.counts[k, first + c])
+            end += int(state.counts[k, first + c])
+            by.starts[k * levels + c] = end  # which falls to the start as the cell is filled
+    by.starts[state.sizes.size * levels] = end
     for i in range(state.n[0] - 1, -1, -1):
         cell = state.classes[i] * levels + state.records[i, j]
-        by.starts[cell + 1] -= 1  # so that it is each cell's start in the end
-        by.order[by.starts[cell + 1]] = i
-    for cell in range(state.sizes.size * levels):
-        by.starts[cell] = by.starts[cell + 1]
-    by.starts[state.sizes.size * levels] = state.n[0]
+        by.starts[cell] -= 1
+        by.order[by.starts[cell]] = i
 
 
 @inlined

@@ -39,7 +39,6 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesdp.kernels.compiling import inlined, kernel
 from bayesdp.kernels.table.batches import move_batches
@@ -62,8 +61,6 @@ from bayesdp.kernels.table.state import (
     settle,
     shift,
 )
-
-Integers = NDArray[np.int64]
 
 _LEAST = 1e-200
 """Sum of weights at which factors are computed anew."""
