@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.checks import as_mapping, check_at_least_one, is_number
 from bayesdp.engines.enumeration import count_of, is_noisy_count
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.counts.binomial_weights import check_noise
@@ -106,11 +106,11 @@ def kept_sizes(n: Any, least: int = 0) -> int | range | tuple[float, ...] | ByGr
     return _kept(n, least, "n")
 
 
-def _by_label(n: Any) -> dict[Any, Any] | None:
-    """Return a Series by its labels, where these aren't the numbers from 0 on; else None."""
+def _by_label(n: Any) -> Any:
+    """Return a Series as a mapping, where its labels aren't the numbers from 0 on; else None."""
     if not (hasattr(n, "index") and hasattr(n, "to_dict")):
         return None
-    return None if list(n.index) == list(range(len(n))) else dict(zip(n.index, n, strict=True))
+    return None if list(n.index) == list(range(len(n))) else as_mapping("n", n)
 
 
 def _kept(n: Any, least: int, name: str) -> int | range | tuple[float, ...]:

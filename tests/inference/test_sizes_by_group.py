@@ -418,6 +418,8 @@ def test_a_series_has_labels_of_groups():
         bdp.errors.InvalidInput, match=r"n\['a'\] is .* whose labels aren't 0, 1, 2"
     ):
         bdp.BinomialModel(n={"a": by_number})
+    with pytest.raises(bdp.errors.InvalidInput, match="n has a label twice"):
+        bdp.BinomialModel(n=pd.Series([60, 50, 30], index=["a", "a", "b"]))
 
 
 def test_groups_that_a_release_lacks_are_refused():
