@@ -107,13 +107,22 @@ def labels_of(by: Any) -> NDArray[Any]:
     Raises
     ------
     InvalidInput
-        If some are missing, or each has several.
+        If some are missing, each has several, or True or False is among numbers that equal it.
     """
     if getattr(by, "nlevels", 1) > 1:
         raise InvalidInput("by has several labels a record; give one column of groups")
     if np.any(is_missing(by)):
         raise InvalidInput("by has missing values; give every record a group")
-    return np.asarray(by) if hasattr(by, "dtype") else np.asarray(by, dtype=object)
+    labels = np.asarray(by) if hasattr(by, "dtype") else np.asarray(by, dtype=object)
+    if labels.dtype == object:
+        listed = set(listed_labels("by", labels.ravel()))
+        told_apart = {(isinstance(each, bool | np.bool_), each) for each in labels.flat}
+        if len(told_apart) > len(listed):
+            raise InvalidInput(
+                "by mixes True or False with the number 1 or 0, which equals it, so that two groups "
+                "would be one; convert the column with .astype(str), or make it of one type"
+            )
+    return labels
 
 
 def check_not_of_each(groups: int, records: int) -> None:

@@ -250,6 +250,7 @@ def test_bad_options_are_refused(options, message):
         ({}, [(1,), (2,), (3,)], "one column"),
         ({}, list(pd.to_datetime(["2020", "2021", "2022"])), "labels are"),
         ({"groups": ["a", "a"]}, ["a", "a", "a"], "once"),
+        ({}, [True, 1, False], "mixes True or False with the number 1 or 0"),
         ({}, [1, "1", 1], "two groups have labels that are one text"),
         ({"groups": [1]}, ["1", "1", "1"], "one text, as 1 and '1' are"),
         ({"groups": ["a"]}, ["a", "b", "a"], "outside the listed"),
