@@ -119,8 +119,8 @@ def labels_of(by: Any) -> NDArray[Any]:
         told_apart = {(isinstance(each, bool | np.bool_), each) for each in labels.flat}
         if len(told_apart) > len(listed):
             raise InvalidInput(
-                "by mixes True or False with the number 1 or 0, which equals it, so that two groups "
-                "would be one; convert the column with .astype(str), or make it of one type"
+                "by mixes True or False with the number 1 or 0, which equals it, so that two "
+                "groups would be one; convert the column with .astype(str), or make it of one type"
             )
     return labels
 

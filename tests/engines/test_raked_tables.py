@@ -63,9 +63,11 @@ def test_a_table_that_agrees_stays_as_it_is(table):
     assert sorted(map(tuple, made.records)) == sorted(map(tuple, table))
 
 
+@pytest.mark.parametrize("dense", [0, 100])
 @pytest.mark.parametrize("gaussian", [True, False])
-def test_weights_are_at_the_optimum(table, other, gaussian, monkeypatch):
+def test_weights_are_at_the_optimum(table, other, gaussian, dense, monkeypatch):
     """Multipliers are what the weighted counts leave, over the noise's variance: by brute force."""
+    monkeypatch.setattr(raked_tables, "_DENSE", dense)
     monkeypatch.setattr(raked_tables, "_NEAR", 1e-6)
     seen = {}
     systematic = raked_tables.systematic
@@ -100,9 +102,29 @@ def test_an_unknown_number_of_records_follows_the_counts(table, other):
     assert abs(len(made.records) - 2 * N) <= 2
 
 
-def test_steps_that_are_too_few_are_told(table, other, monkeypatch):
-    monkeypatch.setattr(raked_tables, "_STEPS", 1)
-    assert unfinished(np.array([rake(table, other, 1.0).off]))
+@pytest.mark.parametrize(("steps", "dense"), [("_STEPS", 0), ("_NEWTON", 100)])
+def test_steps_that_are_too_few_are_told(table, other, steps, dense, monkeypatch):
+    monkeypatch.setattr(raked_tables, "_DENSE", dense)
+    monkeypatch.setattr(raked_tables, steps, 1)
+    assert unfinished(np.array([rake(table, other, 0.1).off]))
+
+
+@pytest.mark.parametrize("scale", [0.3, 2.0, 30.0])
+def test_narrow_noise_on_many_marginals_is_raked_to_the_end(scale):
+    """Where L-BFGS was far from the optimum after 300 steps, and a fit said so of its model."""
+    rng = np.random.default_rng(8)
+    common = rng.integers(0, 5, 3000)
+    one, two = (
+        np.stack([(common + rng.integers(0, k, 3000)) % 5 for k in (2, 2, 3, 3, 4, 4)], axis=1)
+        for _ in range(2)
+    )
+    sizes = (5,) * 6
+    noisy = []
+    for pair in itertools.combinations(range(6), 2):
+        cells = two[:, pair[0]] * 5 + two[:, pair[1]]
+        noisy.append(Noisy(pair, np.bincount(cells, minlength=25).reshape(5, 5), scale, True))
+    made = raked(one.astype(np.uint16), raking_of(sizes, noisy, 3000), rng)
+    assert not unfinished(np.array([made.off]))
 
 
 def test_noise_has_the_mechanisms_variance():

@@ -1,4 +1,4 @@
-"""Weights of a latent table's records, tilted towards counts of its marginals."""
+"""Weights of a latent table's records, tilted towards counts of its marginals, and their slope."""
 
 from __future__ import annotations
 
@@ -62,3 +62,28 @@ def tilt(
         weights[i] = math.exp(min(-rate * total, LARGEST))
         for m in range(cells.size):
             counts[cells[m]] += weights[i]
+
+
+@kernel
+def cross(marginals: Any, records: Any, weights: Any, crossed: Any) -> None:
+    """Sum the weights of the records in both of two cells, for all pairs of cells.
+
+    Parameters
+    ----------
+    marginals : Marginals
+    records : shape (n, d)
+        Levels.
+    weights : shape (n,)
+    crossed : shape (all cells, all cells)
+        Overwritten, on and below its diagonal; 0 above.
+    """
+    cells = np.empty(marginals.offsets.size, dtype=np.int64)
+    crossed[:] = 0.0
+    for i in range(len(records)):
+        for m in range(cells.size):
+            cell = marginals.offsets[m]
+            for t in range(marginals.columns.shape[1]):
+                cell += marginals.strides[m, t] * records[i, marginals.columns[m, t]]
+            cells[m] = cell
+            for other in range(m + 1):
+                crossed[cell, cells[other]] += weights[i]
