@@ -37,12 +37,12 @@ def audit(
             typer.echo(f"{'' if part.group is None else f'{part.group}: '}{result}")
     if as_json:
         print_json([{"group": group, **_numbers(result)} for group, result in found])
-    raise typer.Exit(int(any(result.convicted or result.departures for _, result in found)))
+    raise typer.Exit(int(any(each.convicted or not each.follows_law for _, each in found)))
 
 
 def _numbers(result: Audit) -> dict[str, Any]:
     shown = ("convicted", "epsilon_lower", "epsilon_exact", "epsilon_attainable", "smallest_fault")
-    counted = ("alpha", "pairs", "trials", "searched", "impossible", "departures")
+    counted = ("alpha", "pairs", "trials", "searched", "impossible", "departures", "repeats")
     return {"claim": promise_of(result.claim)} | {
         name: getattr(result, name) for name in (*shown, *counted)
     }

@@ -25,7 +25,7 @@ Sizes = list[tuple[int, float]]
 
 
 def sizes_of_prior(n: Any, least: int = 0, name: str = "n") -> Sizes:
-    """Return the sizes with positive prior probability and these probabilities; a number has 1.
+    """Return the sizes with positive probability, increasing, and it; of a number it is 1.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def sizes_of_prior(n: Any, least: int = 0, name: str = "n") -> Sizes:
                 f"{name} is {quoted(n)}; a range of sizes must be non-empty and start at {least} "
                 "or more"
             )
-        return [(size, 1.0 / len(n)) for size in n]
+        return [(size, 1.0 / len(n)) for size in sorted(n)]
     if _by_label(n) is not None:
         raise InvalidInput(
             f"{name} is {quoted(n)} whose labels aren't 0, 1, 2 and so on, of which probabilities "

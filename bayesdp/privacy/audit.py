@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least, check_delta, check_share
 from bayesdp.errors import InvalidInput
 from bayesdp.privacy.audit_draws import bounds_from_draws, largest_bound, smallest_fault
-from bayesdp.privacy.audit_law import departure, pair_departure
+from bayesdp.privacy.audit_law import departure, draws_of, pair_departure, repeats
 from bayesdp.privacy.audit_search import pair_epsilon, search_pair
 from bayesdp.privacy.distributional.guarantee import (
     DistributionalGuarantee,
@@ -92,15 +92,18 @@ class Audit:
         Number of other pairs whose law was evaluated; the worst of them is among those tried if it
         is worse than every pair that the mechanism proposes.
     impossible : int
-        Number of draws, among a tenth as many as `trials`, or 1,000 where they can't be counted,
-        to which the law of the statistic they were drawn from gives probability 0: no event tried
-        here measures how much such outputs reveal about the data.
+        Number of draws, among a tenth as many as `trials` (or all, up to 100,000), or 1,000 where
+        they can't be counted, to which the law of the statistic they were drawn from gives
+        probability 0: no event chosen by that law measures what such outputs reveal.
     departures : int
         Number of outputs, of as many draws that can be counted, that come more often or less often
         than by that law; of outputs that can't be counted, as numbers with a density, of ranges of
         the log ratio of two neighbours in which the draws have another. The sampler doesn't follow
         the law then, and events chosen by it may be blind. 0 with probability 1 - alpha where the
         sampler does.
+    repeats : int
+        Number of statistics, of those tried, whose draws came again when they were drawn anew, as
+        by a seed that is used twice: what is added to one release is known from another.
     """
 
     claim: Guarantee
@@ -113,15 +116,21 @@ class Audit:
     searched: int = 0
     impossible: int = 0
     departures: int = 0
+    repeats: int = 0
 
     @property
     def convicted(self) -> bool:
-        """True if the claim is false: refuted by the draws, or by the law itself."""
+        """True if the claim is false: refuted by the draws, which may repeat, or by the law."""
         # The law is computed to 13 digits, and a claim is rounded up in the 15th.
         by_law = self.epsilon_exact is not None and (
             self.epsilon_exact > self.claim.epsilon * (1 + 1e-9) + 1e-12
         )
-        return by_law or self.epsilon_lower > self.claim.epsilon
+        return by_law or self.repeats > 0 or self.epsilon_lower > self.claim.epsilon
+
+    @property
+    def follows_law(self) -> bool:
+        """True unless draws are impossible by the law, or departed from it."""
+        return not (self.impossible or self.departures)
 
     @property
     def epsilon_attainable(self) -> float:
@@ -158,10 +167,12 @@ class Audit:
     def __str__(self) -> str:
         blind = self.smallest_fault is None and self.epsilon_exact is None
         verdict = "no violation could be found" if blind else "no violation found"
-        if self.departures:
+        if not self.follows_law:
             verdict += ", BUT THE DRAWS AREN'T OF THE LAW by which it was looked for"
         if self.convicted:
             verdict = "CONVICTED: the claim is false"
+        if self.repeats:
+            verdict += ", AS THE DRAWS REPEAT when they are drawn anew"
         share = self.epsilon_lower / self.claim.epsilon if self.claim.epsilon else 1.0
         reach = f", {share:.0%} of the claim" if share < 1 else ""
         exact = "" if self.epsilon_exact is None else f", law epsilon = {self.epsilon_exact:.6g}"
@@ -254,8 +265,11 @@ def audit(
             if bound > best:
                 best, worst = bound, ordered
     exact = _exact(mechanism, tried, claim.delta)
-    off = [departure(mechanism, one, int(trials), level) for pair in tried for one in pair]
-    apart = [pair_departure(mechanism, pair, int(trials), level) for pair in tried]
+    off, apart = [], 0
+    for pair in tried:
+        drawn = draws_of(mechanism, pair, int(trials))
+        off += [departure(mechanism, *each, level) for each in zip(pair, drawn, strict=True)]
+        apart += pair_departure(mechanism, pair, drawn, level)
     return Audit(
         claim,
         max(best, 0.0),
@@ -266,7 +280,8 @@ def audit(
         alpha,
         int(search),
         sum(each.impossible for each in off),
-        sum(each.outputs for each in off) + sum(apart),
+        sum(each.outputs for each in off) + apart,
+        sum(repeats(mechanism, one, level / 2) for pair in tried for one in pair),
     )
 
 

@@ -6,6 +6,7 @@ a law that is the same under all neighbours, no event tells two of them apart.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +16,10 @@ from scipy import special
 from bayesdp.errors import InvalidInput
 from bayesdp.privacy.audit_draws import distinct, log_ratio_bound, log_ratios, rounding
 
-_CHECKED = 1000  # draws, at least, or where outputs can't be counted
-_MOST = 1 << 22  # numbers drawn from one statistic whose outputs can't be counted
+_DRAWN = 100_000  # draws, at least: fewer are blind to a fifth more or less of Gaussian noise
+_CHECKED = 1000  # draws whose own law is evaluated, where they can't be counted
+_MOST = 1 << 22  # numbers drawn from one statistic
+_AGAIN = 100  # draws that are made anew
 _RANGES = 16  # of log ratios, between numbers that occur
 
 
@@ -36,7 +39,14 @@ class Departure(NamedTuple):
     outputs: int
 
 
-def departure(mechanism: Any, statistic: Any, trials: int, level: float) -> Departure:
+def draws_of(mechanism: Any, pair: tuple[Any, Any], trials: int) -> list[NDArray[Any]]:
+    """Draw from both members of a pair: a tenth of the trials, or as many as show a wrong scale."""
+    count = min(trials, max(trials // 10, _DRAWN))
+    count = min(count, max(_CHECKED, _MOST // max(1, np.size(pair[0]))))
+    return [np.asarray(mechanism.release(one, count)) for one in pair]
+
+
+def departure(mechanism: Any, statistic: Any, draws: NDArray[Any], level: float) -> Departure:
     """Compare draws from a statistic with its law.
 
     An output of probability p is k times among n draws with k ~ Binomial(n, p). It departs where
@@ -48,10 +58,10 @@ def departure(mechanism: Any, statistic: Any, trials: int, level: float) -> Depa
     InvalidInput
         If the law gives an output no number.
     """
-    count = min(trials, max(trials // 10, _CHECKED))
-    draws = np.asarray(mechanism.release(statistic, count))
     outputs, times, counted = _counted(draws)
-    logs = _law(mechanism, outputs if counted else outputs[:_CHECKED], statistic)
+    if not counted:
+        outputs, times = outputs[:_CHECKED], times[:_CHECKED]
+    logs = _law(mechanism, outputs, statistic)
     impossible = int(np.sum(times * np.isneginf(logs)))
     if not counted:
         return Departure(impossible, 0)
@@ -60,7 +70,22 @@ def departure(mechanism: Any, statistic: Any, trials: int, level: float) -> Depa
     return Departure(impossible, int(np.sum(tail <= level * p)))
 
 
-def pair_departure(mechanism: Any, pair: tuple[Any, Any], trials: int, level: float) -> int:
+def repeats(mechanism: Any, statistic: Any, level: float) -> bool:
+    """Return True if draws made anew are the earlier ones, as by a seed that is used again.
+
+    Of independent draws all orders are as likely: n of them, of which k_i are alike, come in the
+    order of n others with probability prod k_i! / n! at most, which must be below `level`.
+    """
+    first, again = (np.asarray(mechanism.release(statistic, _AGAIN)) for _ in range(2))
+    if first.dtype.hasobject or not np.array_equal(first, again):
+        return False
+    _, times = np.unique(first.reshape(len(first), -1), axis=0, return_counts=True)
+    return bool(special.gammaln(times + 1).sum() - special.gammaln(len(first) + 1) < np.log(level))
+
+
+def pair_departure(
+    mechanism: Any, pair: tuple[Any, Any], draws: Sequence[NDArray[Any]], level: float
+) -> int:
     """Count ranges of the log ratio in which draws from two statistics have another, by intervals.
 
     For outputs that can't be counted, as numbers with a density: of those with
@@ -69,12 +94,10 @@ def pair_departure(mechanism: Any, pair: tuple[Any, Any], trials: int, level: fl
     bounded by the other, at a level that all ranges share: a sampler that follows its law is found
     to depart with probability 2 `level` at most. 0 where outputs can be counted.
     """
-    count = min(trials, max(trials // 10, _CHECKED))
-    count = min(count, max(_CHECKED, _MOST // max(1, np.size(pair[0]))))
-    draws = [np.asarray(mechanism.release(one, count)) for one in pair]
     if all(_counted(z)[2] for z in draws):
         return 0
     ratios = [log_ratios(mechanism, z, pair) for z in draws]
+    count = len(draws[0])
     half = count // 2
     seen = np.concatenate([r[:half][np.isfinite(r[:half])] for r in ratios])
     if not seen.size:

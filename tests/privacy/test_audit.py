@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from scipy import stats
 import bayesdp as bdp
 from bayesdp.mechanisms.counts.count import Count
 from bayesdp.privacy.audit_draws import log_ratio_bound
-from bayesdp.privacy.audit_law import departure, pair_departure
+from bayesdp.privacy.audit_law import departure, draws_of, pair_departure, repeats
 from bayesdp.privacy.audit_search import exact_epsilon
 
 
@@ -29,6 +29,7 @@ class NoisyNumber:
     shift: float
     promise: bdp.Guarantee
     lattice: float = 2.0**-20  # outputs are rounded to it; 0 leaves floating point's own bits
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(11))
 
     def guarantee(self):
         return self.promise
@@ -40,8 +41,7 @@ class NoisyNumber:
         return None
 
     def release(self, statistic, copies=1):
-        rng = np.random.default_rng(int(1e6 * statistic) + 11)
-        z = statistic + self.law.rvs(copies, random_state=rng)
+        z = statistic + self.law.rvs(copies, random_state=self.rng)
         return np.round(z / self.lattice) * self.lattice if self.lattice else z
 
     def logp(self, output, statistic):
@@ -102,6 +102,7 @@ class HistogramOfPosteriorDraws:
     bins: int
     draws: int
     epsilon: float
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(5))
 
     def guarantee(self):
         return claim(self.epsilon)
@@ -121,8 +122,7 @@ class HistogramOfPosteriorDraws:
         return self.draws / (self.bins // 2) / self.epsilon
 
     def release(self, statistic, copies=1):
-        rng = np.random.default_rng(int(statistic[0]) + 5)
-        return rng.laplace(statistic, self.scale, size=(copies, self.bins))
+        return self.rng.laplace(statistic, self.scale, size=(copies, self.bins))
 
     def logp(self, output, statistic):
         return stats.laplace.logpdf(output, statistic, self.scale).sum(axis=-1)
@@ -298,11 +298,61 @@ def test_real_numbers_that_do_not_follow_their_law_are_said(scale):
     assert (honest.convicted, honest.departures) == (False, 0)
 
 
+def test_real_numbers_that_are_impossible_by_their_law_acquit_nothing():
+    """As noise beside the lattice that the law is on: of real numbers nothing was said."""
+
+    class BesideTheLattice(bdp.mechanisms.LaplaceMechanism):
+        def release(self, statistic, copies=1):
+            return super().release(statistic, copies) + 2.0**-30
+
+    found = bdp.audit(BesideTheLattice(1.0, 1.0), trials=1000)
+    assert (found.convicted, found.departures, found.follows_law) == (False, 0, False)
+    assert "BUT THE DRAWS AREN'T OF THE LAW" in str(found)
+
+
+def test_gaussian_noise_a_fifth_too_small_is_said_at_the_command_line_s_number_of_draws():
+    class Small(bdp.mechanisms.GaussianMechanism):
+        def release(self, statistic, copies=1):
+            made = bdp.mechanisms.GaussianMechanism(0.8 * self.scale, self.sensitivity)
+            return made.release(statistic, copies)
+
+    with bdp.reproducible(4):
+        found = bdp.audit(Small(2.0, 1.0), trials=100_000, delta=1e-5)
+    assert not found.follows_law
+
+
+@pytest.mark.parametrize("mechanism", [bdp.mechanisms.DiscreteLaplaceMechanism,
+                                       bdp.mechanisms.LaplaceMechanism])  # fmt: skip
+def test_a_seed_that_is_used_again_is_convicted(mechanism):
+    """Each call's draws are of the law, and independent of one another."""
+
+    class Seeded(mechanism):
+        def release(self, statistic, copies=1):
+            with bdp.reproducible(7):
+                return super().release(statistic, copies)
+
+    found = bdp.audit(Seeded(2.0, 1.0), trials=20_000)
+    assert (found.convicted, found.repeats, found.follows_law) == (True, 2 * found.pairs, True)
+    assert "CONVICTED: the claim is false, AS THE DRAWS REPEAT" in str(found)
+    with bdp.reproducible(7):
+        honest = bdp.audit(mechanism(2.0, 1.0), trials=20_000)
+    assert (honest.convicted, honest.repeats) == (False, 0)
+
+
+def test_draws_that_leave_no_choice_do_not_repeat():
+    """Of a mechanism that shows nothing at all, or hardly ever anything else."""
+    mechanism = bdp.mechanisms.DiscreteLaplaceMechanism(0.02)
+    assert mechanism.release(0, 3).tolist() == [0, 0, 0]
+    assert not repeats(mechanism, 0, 1e-6)
+
+
 def test_neighbours_depart_from_their_log_ratio_as_seldom_as_stated():
     """Of few draws of real noise that follow it, at a level that chance reaches now and then."""
     mechanism = bdp.mechanisms.LaplaceMechanism(1.0, 1.0)
+    pair = (0.0, 1.0)
     with bdp.reproducible(2):
-        runs = [pair_departure(mechanism, (0.0, 1.0), 1000, 0.05) > 0 for _ in range(400)]
+        drawn = [draws_of(mechanism, pair, 1000) for _ in range(400)]
+    runs = [pair_departure(mechanism, pair, draws, 0.05) > 0 for draws in drawn]
     assert np.sum(runs) <= 400 * 0.1
 
 
@@ -310,7 +360,8 @@ def test_draws_of_a_law_depart_from_it_as_seldom_as_stated():
     """Of many releases of few draws, at a level that chance reaches now and then."""
     mechanism, statistic = bdp.mechanisms.DiscreteLaplaceMechanism(2.0), 0
     with bdp.reproducible(2):
-        runs = [departure(mechanism, statistic, 1000, 0.05).outputs > 0 for _ in range(400)]
+        drawn = [mechanism.release(statistic, 1000) for _ in range(400)]
+    runs = [departure(mechanism, statistic, draws, 0.05).outputs > 0 for draws in drawn]
     assert 0 < np.sum(runs) <= 400 * 0.1
 
 

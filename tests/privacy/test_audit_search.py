@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -116,6 +116,8 @@ def test_whole_numbers_are_moved_alike():
 class Noisy:
     """A float with Laplace noise: no outputs to list, no steps to take."""
 
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(7))
+
     def guarantee(self):
         return bdp.mechanisms.BetaBinomialMechanism(1, 1, (1.0, 1.0)).guarantee()
 
@@ -126,7 +128,7 @@ class Noisy:
         return None
 
     def release(self, statistic, copies=1):
-        return statistic + np.random.default_rng(int(statistic) + 7).laplace(size=copies)
+        return statistic + self.rng.laplace(size=copies)
 
     def logp(self, output, statistic):
         return stats.laplace.logpdf(output, statistic)

@@ -135,6 +135,16 @@ def test_exact_equals_enumeration(name):
     assert theta.std(axis=0) == pytest.approx(truth.sd, rel=0.02)
 
 
+def test_a_range_of_sizes_that_falls_is_the_range_that_rises():
+    """Its last size was taken for the largest, so that likely counts were left out in silence."""
+    mechanism = bdp.mechanisms.PerturbedHistogramMechanism(2.0, 3)
+    release = bdp.Release.of(mechanism, [(80, 10, 5)])
+    falling = bdp.MultinomialModel((1, 1, 1), n=range(100, 49, -1))
+    rising = bdp.MultinomialModel((1, 1, 1), n=range(50, 101))
+    assert falling.log_evidence(release) == rising.log_evidence(release)
+    assert falling.posterior(release, 0).mean() == rising.posterior(release, 0).mean()
+
+
 GIBBS = [name for name in RELEASES if name not in ("mode", "sdd", "sphc")]
 
 

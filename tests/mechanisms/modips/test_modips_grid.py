@@ -206,6 +206,7 @@ class Histogram:
 
     def __init__(self, made: bdp.mechanisms.ModipsGridMechanism, scale: float):
         self.made, self.scale = made, scale
+        self.rng = np.random.default_rng(7)
         every = itertools.product(range(made.samples + 1), repeat=made.bins)
         self.counts = np.array([c for c in every if sum(c) == made.samples])
 
@@ -225,9 +226,8 @@ class Histogram:
         return np.exp(u - logsumexp(u))
 
     def release(self, statistic, copies=1):
-        rng = np.random.default_rng(7)
-        counts = rng.multinomial(self.made.samples, self.weights(statistic), size=copies)
-        noise = rng.laplace(0, self.scale, counts.shape)
+        counts = self.rng.multinomial(self.made.samples, self.weights(statistic), size=copies)
+        noise = self.rng.laplace(0, self.scale, counts.shape)
         return counts + np.rint(noise * 2**20) / 2**20  # or its last bits show the counts
 
     def logp(self, output, statistic):
