@@ -209,7 +209,7 @@ class FixedMinusLaplace:
         rises = np.c_[deltas - around[:-2], deltas - around[2:]]
         stands_out = (rises.min(axis=1) >= 0) & (rises.max(axis=1) > _FLAT * worst)
         peaks = stands_out & (deltas >= _HIGH * worst)
-        for k in np.flatnonzero(peaks):
+        for k in np.flatnonzero(peaks).tolist():
             low, high = logs[max(k - 1, 0)], logs[min(k + 1, logs.size - 1)]
             for _ in range(_ZOOMS):
                 finer = np.linspace(low, high, _FINER)
