@@ -29,8 +29,12 @@ from bayesdp.privacy.guarantee import check_epsilon
 
 Floats = NDArray[np.float64]
 
-_PROPORTIONS = 24
 _LEFT_OUT = 1e-25
+_SPACING = 0.1  # of tried counts: of their logarithms, and in standard deviations near a threshold
+_FAR = 6.0  # standard deviations from a threshold
+_BELOW = 6.0  # of the least count's logarithm, below the first peak's
+_ZOOMS, _FINER = 4, 9  # of a peak: times, and points each time
+_HIGH, _FLAT = 0.9, 1e-6  # of the worst delta: what a peak reaches, and how far it stands out
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,28 +182,46 @@ class FixedMinusLaplace:
         return law
 
     def delta(self, threshold: int, epsilon: float) -> float:
-        """The largest delta over a grid of proportions, and near the worst of them.
+        """The largest delta over a grid of proportions, and near its peaks.
 
-        A proportion of 0, at which delta is the limit of those above, is the worst where single
-        records are shown: nobody else is in the bin, so that one record there is the protected one.
+        There may be several. Where a count just above the threshold is told from a smaller one, the
+        peak is near threshold / exp(epsilon) records, since with fewer others in the bin the
+        protected one makes such a count that much more probable; where all counts are shown, it is
+        at many. A proportion of 0, at which delta is the limit of those above, is the worst where
+        single records are shown: nobody else is in the bin, so that one record there is the
+        protected one.
         """
-        from scipy import optimize
-
         threshold = check_at_least("threshold", threshold, 0)
-        least = min(max(threshold / 16, 0.05), self.n / 2)
-        counts = np.r_[0.0, np.geomspace(least, self.n, _PROPORTIONS)]
-        deltas = [self.delta_at(threshold, epsilon, c / self.n) for c in counts]
-        at = int(np.argmax(deltas))
-        found = optimize.minimize_scalar(
-            lambda c: -self.delta_at(threshold, epsilon, min(c / self.n, 1.0)),
-            bounds=(counts[max(at - 1, 0)], counts[min(at + 1, counts.size - 1)]),
-            method="bounded",
-        )
-        return min(1.0, max(*deltas, -float(found.fun)))
+        epsilon = check_below("epsilon", epsilon, 700)
+        few = max(threshold, 1)
+        near = few + math.sqrt(few) * np.arange(-_FAR, _FAR + 1, _SPACING)
+        least = math.log(few) - epsilon - _BELOW
+        logs = np.arange(least, math.log(self.n), _SPACING)
+        logs = np.append(np.r_[logs, np.log(near[near > 0])], math.log(self.n))
+        logs = np.unique(logs[logs <= math.log(self.n)])
+
+        def at(log: float) -> float:
+            return self.delta_at(threshold, epsilon, min(math.exp(log) / self.n, 1.0))
+
+        deltas = np.array([at(log) for log in logs])
+        worst = max(self.delta_at(threshold, epsilon, 0.0), float(deltas.max()))
+        around = np.r_[-np.inf, deltas, -np.inf]
+        rises = np.c_[deltas - around[:-2], deltas - around[2:]]
+        stands_out = (rises.min(axis=1) >= 0) & (rises.max(axis=1) > _FLAT * worst)
+        peaks = stands_out & (deltas >= _HIGH * worst)
+        for k in np.flatnonzero(peaks).tolist():
+            low, high = logs[max(k - 1, 0)], logs[min(k + 1, logs.size - 1)]
+            for _ in range(_ZOOMS):
+                finer = np.linspace(low, high, _FINER)
+                values = [at(log) for log in finer]
+                best = int(np.argmax(values))
+                worst = max(worst, values[best])
+                low, high = finer[max(best - 1, 0)], finer[min(best + 1, _FINER - 1)]
+        return min(1.0, worst)
 
     def delta_at(self, threshold: int, epsilon: float, proportion: float) -> float:
         """The delta of a bin with that proportion of the population, in [0, 1]; rounded up."""
-        from scipy import special, stats
+        from scipy import special
 
         threshold = check_at_least("threshold", threshold, 0)
         q, n, epsilon = self.discarded(), self.n, check_below("epsilon", epsilon, 700)
@@ -213,8 +235,10 @@ class FixedMinusLaplace:
         simulated: Floats = np.where(others >= 0, q[np.clip(others, 0, q.size - 1)], 0.0)
         if q.size == n + 1 and n >= 1:  # all n - 1 others are discarded from there on
             simulated[s == 0] += q[-1]
-        low, high = (float(end) for end in (stats.binom.ppf(_LEFT_OUT, s[0], p),
-                                            stats.binom.isf(_LEFT_OUT, n, p)))  # fmt: skip
+        # By Chernoff's and Bernstein's bounds no more than that is left out on either side.
+        nats = -math.log(_LEFT_OUT)
+        low = s[0] * p - math.sqrt(2 * nats * s[0] * p)
+        high = n * p + nats / 3 + math.sqrt(nats * nats / 9 + 2 * nats * n * p)
         m = np.arange(max(0, int(low) - 2), min(n, int(high) + 2) + 1)[:, None]
 
         def law(x: Any, size: Any) -> Floats:

@@ -316,6 +316,39 @@ def test_discarding_is_searched_down_to_bins_with_nobody_else(k):
     assert size.delta_at(k, 1.2, 0.0) == pytest.approx(size.delta_at(k, 1.2, 1e-12), abs=1e-9)
 
 
+def two_worlds(size, k, p, epsilon):
+    """Delta of a bin of proportion p by all numbers of records discarded and left in either."""
+    law, n = size.discarded(), size.n
+    worlds = np.zeros((2, n + 1, n + 1))  # of a count, 0 below k, and the records elsewhere
+    for d in range(n + 1):
+        chance = law[d] if d < law.size else 0.0
+        kept = (n - d) / n
+        for world, left, mine, share in (
+            (0, n - d - 1, 1, kept),
+            (0, n - d, 0, 1 - kept),
+            (1, max(n - 1 - d, 0), 0, 1.0),
+        ):
+            others = np.arange(max(left, 0) + 1)
+            shown = np.where(others + mine >= k, others + mine, 0)
+            each = share * chance * stats.binom.pmf(others, max(left, 0), p)
+            np.add.at(worlds[world], (shown, max(left, 0) - others), each)
+    one, other = worlds
+    return max(
+        np.maximum(a - math.exp(epsilon) * b, 0).sum() for a, b in ((one, other), (other, one))
+    )
+
+
+@pytest.mark.parametrize(("k", "epsilon"), [(1, 1.0), (2, 3.0), (2, 5.0), (3, 3.0), (4, 0.1)])
+def test_discarding_is_searched_where_few_others_are_in_the_bin(k, epsilon):
+    """A second record makes a count of 2 show, where a bin has some 2 / exp(epsilon) others."""
+    size = D.FixedMinusLaplace(40, 0.3, 1e-4)
+    others = np.r_[0.0, np.geomspace(1e-4, 40, 150)]
+    found = [two_worlds(size, k, c / 40, epsilon) for c in others]
+    promised = D.TruncatedHistogram(k, size).delta(epsilon)
+    assert max(found) <= promised * (1 + 1e-5) + 1e-12
+    assert promised <= max(found) * 1.01 + 1e-12
+
+
 def test_the_law_of_discarding_is_a_rounded_laplace():
     size = D.FixedMinusLaplace(10_000, 0.5, 1e-3)
     law = size.discarded()
