@@ -168,13 +168,13 @@ def raking_of(
     ]
     firsts = [own[j][each] if j in own else each for j, each in enumerate(wide)]
     shapes = [[firsts[column].size for column in one.columns] for one in noisy]
-    width = max(map(len, shapes))
-    columns, strides = (np.zeros((len(noisy), width), dtype=np.int64) for _ in range(2))
+    widths = np.array([len(shape) for shape in shapes], dtype=np.int64)
+    columns, strides = (np.zeros((len(noisy), widths.max()), dtype=np.int64) for _ in range(2))
     for m, (one, shape) in enumerate(zip(noisy, shapes, strict=True)):
         columns[m, : len(shape)] = one.columns
         strides[m, : len(shape)] = [math.prod(shape[t + 1 :]) for t in range(len(shape))]
     ends = np.cumsum([math.prod(shape) for shape in shapes])
-    marginals = Marginals(columns, strides, np.concatenate([[0], ends[:-1]]))
+    marginals = Marginals(columns, strides, np.concatenate([[0], ends[:-1]]), widths)
     made = Raking(noisy, n, firsts, wide, marginals, np.empty(0))
     each = [made.pooled(one, np.full(one.counts.shape, one.variance)) for one in noisy]
     return made._replace(variances=np.concatenate(each))
@@ -200,8 +200,11 @@ def raked(records: NDArray[np.uint16], raking: Raking, rng: np.random.Generator)
     counts, weights = np.empty(aims.size), np.empty(len(records))
     tilt(raking.marginals, runs, np.zeros(aims.size), 0.0, weights, counts)
     dual = _Dual(raking, runs, aims, _rho(counts, variances, len(records)), weights, counts)
-    off = (_by_newton if aims.size <= _DENSE else _by_lbfgs)(dual)
-    off = math.inf if weights.max() >= math.exp(LARGEST) else off
+    if aims.size <= _DENSE:
+        _by_newton(dual)
+    else:
+        _by_lbfgs(dual)
+    off = math.inf if weights.max() >= math.exp(LARGEST) else dual.off
     total = math.floor(weights.sum() + rng.random()) if raking.n is None else raking.n
     return Raked(records[systematic(weights, total, rng)], off, dual.rho)
 
@@ -250,29 +253,28 @@ class _Dual:
         return math.sqrt(float(np.mean(self.slope**2 / self.raking.variances)))
 
 
-def _by_newton(dual: _Dual) -> float:
+def _by_newton(dual: _Dual) -> None:
     """Minimize by Newton's method, its steps halved while the dual falls by too little."""
     given = np.zeros(dual.aims.size)
     value, square = dual.at(given), np.empty((given.size, given.size))
     for _ in range(_NEWTON):
         if dual.off < _NEAR:
-            break
+            return
         dual.curvature(square)
         slope = dual.slope
         try:
             step = linalg.cho_solve(linalg.cho_factor(square, lower=True, overwrite_a=True), -slope)
         except linalg.LinAlgError:  # by rounding alone: at least the variances are its eigenvalues
-            break
+            return
         share = 1.0
         while (tried := dual.at(given + share * step)) > value + _FALL * share * (slope @ step):
             share /= 2
             if share < _LEAST_STEP:
-                return dual.off
+                return
         given, value = given + share * step, tried
-    return dual.off
 
 
-def _by_lbfgs(dual: _Dual) -> float:
+def _by_lbfgs(dual: _Dual) -> None:
     """Minimize by L-BFGS, in units in which the dual's curvature is about 1."""
     start = np.zeros(dual.aims.size)
     dual.at(start)
@@ -288,7 +290,6 @@ def _by_lbfgs(dual: _Dual) -> float:
     minimize: Any = optimize.minimize
     options = {"maxiter": _STEPS, "maxfun": 2 * _STEPS, "ftol": 0.0, "gtol": 0.0}
     minimize(both, start, jac=True, method="L-BFGS-B", callback=near_enough, options=options)
-    return dual.off
 
 
 def beside_noise(levels: Sequence[int], noisy: Sequence[Noisy], pool: Pool | None = None) -> float:

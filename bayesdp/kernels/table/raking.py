@@ -1,4 +1,4 @@
-"""Weights of a latent table's records, tilted towards counts of its marginals, and their slope."""
+"""Weights of a latent table's records, tilted towards counts of its marginals, and their sums."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.kernels.compiling import kernel
+from bayesdp.kernels.table.cells import cell_of
 
 LARGEST = 20.0
 """Largest log weight, so that a step too long on the way to the optimum overflows nothing."""
@@ -22,13 +23,14 @@ class Marginals(NamedTuple):
     columns, strides : shape (marginals, most columns of any)
         A marginal's columns, and how far apart its cells with successive levels are; 0 where it has
         fewer columns.
-    offsets : shape (marginals,)
-        Place of its first cell.
+    offsets, widths : shape (marginals,)
+        Place of its first cell, and its number of columns.
     """
 
     columns: NDArray[np.int64]
     strides: NDArray[np.int64]
     offsets: NDArray[np.int64]
+    widths: NDArray[np.int64]
 
 
 @kernel
@@ -54,11 +56,8 @@ def tilt(
     for i in range(len(records)):
         total = 0.0
         for m in range(cells.size):
-            cell = marginals.offsets[m]
-            for t in range(marginals.columns.shape[1]):
-                cell += marginals.strides[m, t] * records[i, marginals.columns[m, t]]
-            cells[m] = cell
-            total += multipliers[cell]
+            cells[m] = cell_of(marginals, records, m, i)
+            total += multipliers[cells[m]]
         weights[i] = math.exp(min(-rate * total, LARGEST))
         for m in range(cells.size):
             counts[cells[m]] += weights[i]
@@ -81,9 +80,6 @@ def cross(marginals: Any, records: Any, weights: Any, crossed: Any) -> None:
     crossed[:] = 0.0
     for i in range(len(records)):
         for m in range(cells.size):
-            cell = marginals.offsets[m]
-            for t in range(marginals.columns.shape[1]):
-                cell += marginals.strides[m, t] * records[i, marginals.columns[m, t]]
-            cells[m] = cell
+            cells[m] = cell_of(marginals, records, m, i)
             for other in range(m + 1):
-                crossed[cell, cells[other]] += weights[i]
+                crossed[cells[m], cells[other]] += weights[i]

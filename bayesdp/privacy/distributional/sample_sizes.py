@@ -17,6 +17,7 @@ Records are independent: a sample of a large population.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -210,13 +211,8 @@ class FixedMinusLaplace:
         stands_out = (rises.min(axis=1) >= 0) & (rises.max(axis=1) > _FLAT * worst)
         peaks = stands_out & (deltas >= _HIGH * worst)
         for k in np.flatnonzero(peaks).tolist():
-            low, high = logs[max(k - 1, 0)], logs[min(k + 1, logs.size - 1)]
-            for _ in range(_ZOOMS):
-                finer = np.linspace(low, high, _FINER)
-                values = [at(log) for log in finer]
-                best = int(np.argmax(values))
-                worst = max(worst, values[best])
-                low, high = finer[max(best - 1, 0)], finer[min(best + 1, _FINER - 1)]
+            between = (logs[max(k - 1, 0)], logs[min(k + 1, logs.size - 1)])
+            worst = max(worst, _peak(at, *between))
         return min(1.0, worst)
 
     def delta_at(self, threshold: int, epsilon: float, proportion: float) -> float:
@@ -267,6 +263,18 @@ class FixedMinusLaplace:
             excess = np.maximum(a[shown] - e * b[shown], 0).sum() + np.maximum(x - e * y, 0).sum()
             both.append(float(excess))
         return float(max(both) * (1 + 1e-9) + left)
+
+
+def _peak(function: Callable[[float], float], low: float, high: float) -> float:
+    """The largest value found between two places, by finer and finer grids around the largest."""
+    found = 0.0
+    for _ in range(_ZOOMS):
+        places = np.linspace(low, high, _FINER)
+        values = [function(place) for place in places]
+        best = int(np.argmax(values))
+        found = max(found, values[best])
+        low, high = places[max(best - 1, 0)], places[min(best + 1, _FINER - 1)]
+    return found
 
 
 SampleSize = BinomialSize | PoissonSize | FixedMinusLaplace
