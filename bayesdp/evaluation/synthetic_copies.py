@@ -78,6 +78,11 @@ class About(BaseModel):
     assumed: str | None = None
     """Assumption under which missing values were imputed."""
 
+    def warn_of_fit(self, *, stacklevel: int) -> None:
+        """Warn if the fit that the copies are from was doubted."""
+        if not self.verdict.startswith(NO_PROBLEM):
+            warn_about(f"the copies' fit: {self.verdict}", "copies", stacklevel=stacklevel + 1)
+
 
 @dataclass(frozen=True, eq=False)
 class SyntheticCopies:
@@ -144,6 +149,11 @@ class SyntheticCopies:
         ------
         InvalidInput
             If `posterior` isn't a whole table's, or has fewer latent tables.
+
+        Warns
+        -----
+        UserWarning
+            If the fit was doubted, as the copies then rest on it.
         """
         if getattr(posterior, "attrs", {}).get("family") != "table":
             raise InvalidInput(
@@ -163,6 +173,7 @@ class SyntheticCopies:
             verdict=posterior.attrs["verdict"],
             assumed=posterior.attrs.get("assumed"),
         )
+        about.warn_of_fit(stacklevel=2)
         return cls(frames, about)
 
     @cached_property
@@ -243,8 +254,7 @@ class SyntheticCopies:
             raise InvalidRelease(f"{path / ABOUT}: {place}: {fault['msg']}") from None
         except (InvalidInput, ValueError, TypeError) as error:  # of TOML, CSV and Parquet
             raise InvalidRelease(f"{path}: {error}") from None
-        if not about.verdict.startswith(NO_PROBLEM):
-            warn_about(f"the copies' fit: {about.verdict}", "copies", stacklevel=2)
+        about.warn_of_fit(stacklevel=2)
         return made
 
     def regression(

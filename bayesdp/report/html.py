@@ -40,6 +40,12 @@ METHODS = {
     "reiter_positive": "Combining rule of Reiter, kept positive",
 }
 MECHANISMS = {"beta_binomial": "beta-binomial"}
+_SUPERSCRIPTS = str.maketrans(
+    "-0123456789",
+    "\N{SUPERSCRIPT MINUS}\N{SUPERSCRIPT ZERO}\N{SUPERSCRIPT ONE}\N{SUPERSCRIPT TWO}"
+    "\N{SUPERSCRIPT THREE}\N{SUPERSCRIPT FOUR}\N{SUPERSCRIPT FIVE}\N{SUPERSCRIPT SIX}"
+    "\N{SUPERSCRIPT SEVEN}\N{SUPERSCRIPT EIGHT}\N{SUPERSCRIPT NINE}",
+)
 NEIGHBOURS = {
     Neighbours.REPLACE_ONE: "replace-one: two data sets of the same size that differ in one record",
     Neighbours.ADD_REMOVE: "add/remove-one: one record is there in one data set, not in the other",
@@ -230,8 +236,7 @@ def number(value: float, digits: int = 3) -> str:
         return "infinity"
     if value != 0 and not 1e-4 <= abs(value) < 1e7:
         mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-        power = exponent.lstrip("+").lstrip("0") if exponent[0] == "+" else str(int(exponent))
-        text = f"{mantissa} \N{MULTIPLICATION SIGN} 10^{power}"
+        text = f"{mantissa} \N{MULTIPLICATION SIGN} 10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
     elif abs(value) >= 10 ** (digits - 1):
         text = f"{value:,.0f}"
     else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, check_even
 from bayesdp.core.fields import declared
 from bayesdp.mechanisms.regression.perturbed_coefficients import PerturbedCoefficientsMechanism
 from bayesdp.mechanisms.regression.perturbed_coefficients_records import coefficients, gathered
@@ -87,6 +87,7 @@ class PerturbedCoefficientsSynthesizer(RecordSynthesizer):
 
     def tallies(self, data: Any, by: Any = None, name: str = "value") -> dict[Label, Any]:
         """Gather the statistics of all records, or of their batches, for the coefficients."""
+        check_even(data)
         self.check_by(data, by)
         return {None: gathered(self._like.family, self.loss, data, clip=self.clip)}
 

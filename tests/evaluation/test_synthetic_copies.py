@@ -51,6 +51,9 @@ def survey(n=300):
     return frame
 
 
+DOUBTED = "the copies' fit: .*ESS.*what_goes_wrong.md#copies"
+
+
 @functools.cache
 def fitted(workload=None):
     synthesizer = bdp.TableSynthesizer(
@@ -65,13 +68,18 @@ def fitted(workload=None):
 
 
 def loaded(folder):
-    with pytest.warns(UserWarning, match="the copies' fit: .*ESS.*what_goes_wrong.md#copies"):
+    with pytest.warns(UserWarning, match=DOUBTED):
         return SyntheticCopies.load(folder)
+
+
+def drawn(*given, **options):
+    with pytest.warns(UserWarning, match=DOUBTED):
+        return SyntheticCopies.of(*given, **options)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_what_is_written_comes_back_with_its_types(tmp_path, kind):
-    copies = SyntheticCopies.of(fitted(), 3, seed=1)
+    copies = drawn(fitted(), 3, seed=1)
     assert copies.save(tmp_path / "made", kind=kind) == tmp_path / "made"
     names = {f"copy_{k}.{kind}" for k in (1, 2, 3)} | {ABOUT, WORDS}
     assert {file.name for file in (tmp_path / "made").iterdir()} == names
@@ -114,7 +122,7 @@ def test_labels_that_a_file_might_change_come_back(tmp_path, columns):
 
 
 def test_the_words_have_the_promise_the_rule_and_the_codes(tmp_path):
-    SyntheticCopies.of(fitted(), 20, seed=1).save(tmp_path / "made")
+    drawn(fitted(), 20, seed=1).save(tmp_path / "made")
     words = (tmp_path / "made" / WORDS).read_text()
     assert max(map(len, words.splitlines())) <= 88
     for said in (
@@ -137,7 +145,7 @@ def test_the_words_have_the_promise_the_rule_and_the_codes(tmp_path):
 @pytest.mark.filterwarnings("ignore:.*of the spread of:UserWarning")
 def test_combined_is_as_by_hand():
     """Rubin's rule by hand, with a number at its cell's middle."""
-    copies = SyntheticCopies.of(fitted(), 5, seed=1)
+    copies = drawn(fitted(), 5, seed=1)
     found = copies.regression("age ~ income + C(smokes)", level=0.9)
     q, v = [], []
     for frame in copies.frames:
@@ -168,7 +176,7 @@ def test_combined_is_as_by_hand():
 def test_many_copies_agree_with_the_posterior():
     """A share's interval is the posterior's, but for Monte Carlo error of 40 tables."""
     direct = fitted().table("smokes", seed=1).interval()
-    found = SyntheticCopies.of(fitted(), 40, seed=1).table("smokes")
+    found = drawn(fitted(), 40, seed=1).table("smokes")
     np.testing.assert_allclose(found["estimate"], direct["mean"], atol=0.02)
     ratio = (found["upper"] - found["lower"]) / (direct["upper"] - direct["lower"])
     assert np.all((ratio > 0.7) & (ratio < 1.4))
@@ -177,7 +185,7 @@ def test_many_copies_agree_with_the_posterior():
 def test_copies_of_a_population_have_their_sampling_between_them():
     """Raked copies are whole samples: the variance within them isn't counted again."""
     raked = bdp.evaluate.poststratify(fitted(), {"smokes": {False: 80, True: 20}})
-    copies = SyntheticCopies.of(raked, 20, seed=1)
+    copies = drawn(raked, 20, seed=1)
     assert copies.about.of == "population"
     found = copies.table("votes")
     shares = [frame["votes"].value_counts(normalize=True, dropna=False) for frame in copies.frames]
@@ -190,7 +198,7 @@ def test_imputed_copies_say_what_they_assume(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         whole = fitted().imputed(["votes"], seed=1)
-    SyntheticCopies.of(whole, 2, seed=1).save(tmp_path / "made")
+    drawn(whole, 2, seed=1).save(tmp_path / "made")
     assert not loaded(tmp_path / "made").frames[0]["votes"].isna().any()
     words = " ".join((tmp_path / "made" / WORDS).read_text().split())
     assert whole.attrs["assumed"] in words
@@ -222,7 +230,7 @@ def test_private_cut_points_are_a_table_s_and_the_grid_a_regression_s():
 
 def test_columns_that_were_not_measured_together_are_told():
     posterior = fitted(("age ~ income", "votes ~ smokes"))
-    copies = SyntheticCopies.of(posterior, 2, seed=1)
+    copies = drawn(posterior, 2, seed=1)
     with pytest.warns(UserWarning, match="no released marginal has age and smokes together"):
         copies.table(["age", "smokes"])
     with pytest.warns(UserWarning, match="age and smokes together"):
@@ -236,7 +244,7 @@ def test_what_cannot_be_done_is_refused(tmp_path):
         SyntheticCopies.of(fitted(), 41)
     with pytest.raises(InvalidInput, match="it must be what TableModel's fit returned"):
         SyntheticCopies.of(3)
-    copies = SyntheticCopies.of(fitted(), 2, seed=1)
+    copies = drawn(fitted(), 2, seed=1)
     copies.save(tmp_path / "made")
     with pytest.raises(ReleaseExists, match="exists"):
         copies.save(tmp_path / "made")
@@ -257,7 +265,7 @@ def test_what_cannot_be_done_is_refused(tmp_path):
 
 def test_a_coefficient_that_a_copy_leaves_open_is_refused():
     """A label without records, of which a mean over the other copies would say what it likes."""
-    copies = SyntheticCopies.of(fitted(), 2, seed=1)
+    copies = drawn(fitted(), 2, seed=1)
     first, second = copies.frames
     second = second.assign(asked=second["asked"].where(second["asked"] == "no", "no"))
     changed = SyntheticCopies((first, second), copies.about)
@@ -266,7 +274,7 @@ def test_a_coefficient_that_a_copy_leaves_open_is_refused():
 
 
 def test_a_folder_that_was_changed_is_refused(tmp_path):
-    folder = SyntheticCopies.of(fitted(), 2, seed=1).save(tmp_path / "made")
+    folder = drawn(fitted(), 2, seed=1).save(tmp_path / "made")
     about = json.loads((folder / ABOUT).read_text())
 
     def refused(match, **changed):
@@ -304,7 +312,7 @@ def test_a_folder_that_was_changed_is_refused(tmp_path):
             SyntheticCopies.load(folder)
     with pytest.raises(InvalidRelease, match="isn't a folder of copies"):
         SyntheticCopies.load(tmp_path)
-    columns = SyntheticCopies.of(fitted(), 2, seed=1).save(tmp_path / "columns", kind="parquet")
+    columns = drawn(fitted(), 2, seed=1).save(tmp_path / "columns", kind="parquet")
     (columns / "copy_2.parquet").write_bytes(b"PAR1")
     with pytest.raises(InvalidRelease, match="columns"):
         SyntheticCopies.load(columns)

@@ -32,6 +32,7 @@ from bayesdp.core.views import (
     TableView,
     view_of,
 )
+from bayesdp.display.words import count_of
 from bayesdp.engines.count_vectors import Factored, Listed, holds
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.readers import instead
@@ -105,7 +106,7 @@ def check_categories(mechanism: Any, k: int) -> None:
         )
     if isinstance(view, TableView) and view.zeros:
         raise InvalidInput(
-            f"the release has {view.zeros} structural zeros, where no record can be, "
+            f"the release has {count_of(view.zeros, 'structural zero')}, where no record can be, "
             "but a MultinomialModel gives every category a probability; release the table "
             "without those cells, or combine the copies with bdp.combine"
         )

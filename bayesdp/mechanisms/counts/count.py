@@ -15,7 +15,7 @@ from bayesdp.core.views import CountView, DrawnCountsView
 from bayesdp.errors import InvalidInput
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Count:
     """Statistic of binary records: `successes` ones among `n` of them.
 
@@ -41,7 +41,7 @@ class Count:
     >>> bdp.Count(38, 100).failures
     62
     >>> bdp.Count.of([0, 1, 1, 0])
-    Count(successes=2, n=4)
+    <Count: its numbers are confidential>
     """
 
     successes: Any
@@ -61,6 +61,9 @@ class Count:
                 "Count.successes must lie between 0 and Count.n; "
                 "check that the two are in this order: Count(successes, n)"
             )
+
+    def __repr__(self) -> str:
+        return "<Count: its numbers are confidential>"  # a log or a traceback shows reprs
 
     def __add__(self, other: Count) -> Count:
         """The count of two disjoint sets of records."""

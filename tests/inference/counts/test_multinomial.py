@@ -316,7 +316,7 @@ def test_bad_models_and_releases_are_refused(charest_release):
         bdp.mechanisms.RandomizedResponseMechanism.kary(1.0, 4, n=2), [(0, 3)]
     )
     zeros = bdp.mechanisms.DirichletMultinomialMechanism(N, 9, 3, (2.0, 0.0, 3.0), zeros=(1,))
-    with pytest.raises(bdp.errors.InvalidInput, match="1 structural zeros"):
+    with pytest.raises(bdp.errors.InvalidInput, match="1 structural zero,"):
         bdp.MultinomialModel(ALPHA).fit(bdp.Release.of(zeros, [(4, 0, 5)]))
     with pytest.raises(bdp.errors.InvalidInput, match="is of 4 categories"):
         model.fit(response)

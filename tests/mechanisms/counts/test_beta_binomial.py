@@ -172,3 +172,7 @@ def test_relations_never_mix():
 def test_a_statistic_of_another_size_is_refused():
     with pytest.raises(bdp.errors.InvalidInput, match="another number of records"):
         BetaBinomialMechanism(10, 5, (1.0, 1.0)).release(bdp.Count(2, 11))
+
+
+def test_a_count_s_repr_shows_none_of_its_numbers():
+    assert not any(digit in repr(bdp.Count(17, 2345)) for digit in "1234567")

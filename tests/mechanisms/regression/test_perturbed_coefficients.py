@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy import optimize
 
@@ -191,6 +192,8 @@ def test_bad_data():
         bdp.synthesizers.PerturbedCoefficientsSynthesizer(BOUNDS, "y", 50.0, delta=0.0)
     with pytest.raises(bdp.errors.InvalidInput, match="empty"):
         declared.release(np.zeros((0, 3)))
+    with pytest.raises(bdp.errors.InvalidInput, match=r"Table whose columns.*data.to_pandas\(\)"):
+        declared.release(pa.table({"a": [1.0], "y": [0.0], "b": [12.0]}))
     with pytest.raises(bdp.errors.InvalidInput, match="bounds"):
         declared.release(np.array([[3.0, 0.0, 12.0]]))
     assert declared.release(np.array([[3.0, 0.0, 12.0]]), clip=True).mechanism.clip
