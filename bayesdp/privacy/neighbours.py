@@ -47,6 +47,16 @@ def check_neighbours(neighbours: str) -> Neighbours:
         ) from None
 
 
+def check_edge_or_node(neighbours: str) -> Neighbours:
+    """Return the relation of graphs that is asked for, or raise InvalidInput."""
+    relation = check_neighbours(neighbours)
+    if relation not in (Neighbours.EDGE, Neighbours.NODE):
+        raise InvalidInput(
+            f"neighbours is {quoted(relation.value)}; of graphs it must be 'edge' or 'node'"
+        )
+    return relation
+
+
 def replace_one_alone(neighbours: Any, why: str) -> Neighbours:
     """Return replace-one, or raise InvalidInput, which ends in `why`, if another is asked for."""
     if neighbours is not None and check_neighbours(neighbours) is not Neighbours.REPLACE_ONE:

@@ -10,13 +10,14 @@ from typing import Any, ClassVar
 from bayesdp.checks import check_at_least_one, keep
 from bayesdp.core.fields import declared, of_table
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.graphs.dp_ergm.fields import check_correlation, check_method
+from bayesdp.mechanisms.graphs.dp_ergm.fields import check_correlation, check_method, check_relation
 from bayesdp.mechanisms.graphs.dp_ergm.mechanism import DPERGMMechanism
 from bayesdp.mechanisms.graphs.network_columns import confidential, public_part
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.networks.network import Network
 from bayesdp.networks.prior import NormalPrior
 from bayesdp.privacy.guarantee import check_epsilon
+from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.synthesis.graphs import GraphSynthesizer
 from bayesdp.synthesis.parameters import by_value
 
@@ -65,6 +66,9 @@ class DPERGMSynthesizer(GraphSynthesizer):
         The published calibration's public bound on the posterior's correlations.
     burn_in : int, optional
         Number of proposals before a simulated network is taken.
+    neighbours : {"edge", "node"}
+        The relation of `epsilon`: one dyad's tie changes, or all ties of a node. The published
+        calibration claims nothing under the latter.
 
     Raises
     ------
@@ -86,7 +90,8 @@ class DPERGMSynthesizer(GraphSynthesizer):
     coefficients by "sdd" have standard deviations of 0.19 and 0.28, where the likelihood's are 0.08
     and 0.11; by "sphc" they are all but uniform, with 0.86 and 0.87. One tie may change gwesp by
     some 2 n, so that with it "sdd" too is all but uniform there. At epsilon = 6 under NODE and with
-    ``bins=8``, they have 0.38 by "sphc" and 0.70 and 0.80 by "sdd", whose epsilon is then 6 / 204.
+    ``bins=8``, they have 0.38 by "sphc" and 0.70 and 0.80 by "sdd", whose epsilon under EDGE is
+    then 6 / 204.
 
     Examples
     --------
@@ -117,6 +122,7 @@ class DPERGMSynthesizer(GraphSynthesizer):
     draws: int = declared(check_at_least_one, default=1000)
     correlation: float = declared(by_value(check_correlation), default=0.8)
     burn_in: int | None = declared(check_at_least_one, optional=True, default=None)
+    neighbours: str = "edge"
 
     variable = "tie"
     settings: ClassVar[Mapping[str, Any]] = {"copies": 4, "delta": 0.0}
@@ -127,6 +133,7 @@ class DPERGMSynthesizer(GraphSynthesizer):
 
         parse(self.formula)
         check_method(self.method, self.calibration)
+        check_relation(self.neighbours, self.calibration)
         if self.prior is not None:
             keep(self, prior=of_table(NormalPrior)("prior", self.prior))
         if isinstance(self.attributes, str):
@@ -164,6 +171,7 @@ class DPERGMSynthesizer(GraphSynthesizer):
             edge_sensitivities(self.formula, empty),
             self.method, self.calibration, centre, scale, prior, self.bins, self.reach, self.draws,
             self.correlation, tuple(self.attributes), self.burn_in,
+            neighbours=Neighbours(self.neighbours),
         )  # fmt: skip
         if (made.method, made.calibration) != ("sphc", "corrected"):
             return made

@@ -13,7 +13,6 @@ from bayesdp.mechanisms.graphs.network_columns import confidential
 from bayesdp.mechanisms.graphs.noisy_statistics.frame import (
     check_formula,
     check_noise,
-    check_relation,
     columns_of,
     nodes_of,
 )
@@ -25,6 +24,7 @@ from bayesdp.mechanisms.graphs.noisy_statistics.scales import (
 )
 from bayesdp.networks.network import Network
 from bayesdp.privacy.guarantee import check_epsilon
+from bayesdp.privacy.neighbours import check_edge_or_node
 from bayesdp.synthesis.graphs import GraphSynthesizer
 from bayesdp.synthesis.parameters import by_value
 
@@ -107,7 +107,7 @@ class NoisyStatisticsSynthesizer(GraphSynthesizer):
             keep(self, weights=check_weights(self.formula, self.weights))
         check_noise_delta(self.noise, self.delta)
         keep(self, delta=check_delta(self.delta))
-        check_relation(self.neighbours)
+        check_edge_or_node(self.neighbours)
 
     def mechanism_like(self, example: Any) -> NoisyStatisticsMechanism:
         """The mechanism for graphs on the nodes of the example, whose ties aren't read.

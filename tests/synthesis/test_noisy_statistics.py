@@ -173,7 +173,7 @@ def test_nodes_without_labels_are_numbers():
         ({"weights": 2.0}, "3 positive numbers"),
         ({"max_degree": 0}, "max_degree"),
         ({"max_degree": 2.5}, "max_degree"),
-        ({"neighbours": "add_remove"}, "'edge' and 'node'"),
+        ({"neighbours": "add_remove"}, "'edge' or 'node'"),
     ],
 )
 def test_wrong_declarations_are_refused(changed, match):

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag
 from bayesdp.core.views import DyadsView
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.graphs import edge_flip_promise as promise
 from bayesdp.mechanisms.graphs.edge_flip_draws import released_ties
@@ -40,7 +40,7 @@ from bayesdp.networks.evidence import Evidence
 from bayesdp.networks.network import Network
 from bayesdp.privacy.accounting import composed_profile
 from bayesdp.privacy.composition import repeated
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.neighbours import Neighbours, check_edge_or_node
 from bayesdp.privacy.profile import Profile
 
 Integers = NDArray[np.int64]
@@ -114,13 +114,7 @@ class EdgeFlipMechanism(Mechanism):
 
     def relation(self, neighbours: Any = None) -> Neighbours:
         """Return the neighbouring relation asked for, edge or node; else raise InvalidInput."""
-        relation = check_neighbours(neighbours or self.neighbours)
-        if relation not in (Neighbours.EDGE, Neighbours.NODE):
-            raise InvalidInput(
-                f"neighbours is {quoted(relation.value)}; a released graph's nodes are public, "
-                "and it promises under 'edge' or 'node'"
-            )
-        return relation
+        return check_edge_or_node(self.neighbours if neighbours is None else neighbours)
 
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
         """The privacy profile of `copies` releases.

@@ -50,7 +50,7 @@ from bayesdp.networks.evidence import Evidence, SeenTriangles
 from bayesdp.networks.network import Network, as_network
 from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import check_epsilon
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.neighbours import Neighbours, check_edge_or_node
 from bayesdp.privacy.profile import Profile, pure_profile
 
 Pair = tuple[Network, Network]
@@ -140,16 +140,11 @@ class NoisyTrianglesMechanism(Mechanism):
         InvalidInput
             If `neighbours` is about records, or NODE and the number of nodes isn't known.
         """
-        relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
+        relation = check_edge_or_node(self.neighbours if neighbours is None else neighbours)
         if relation is Neighbours.NODE and self.nodes is None:
             raise InvalidInput(
                 "neighbours is 'node', where a promise needs the number of nodes; give the "
                 "mechanism nodes="
-            )
-        if relation not in (Neighbours.EDGE, Neighbours.NODE):
-            raise InvalidInput(
-                f"neighbours is {quoted(relation.value)}; a graph's neighbours differ by 'edge' or "
-                "'node'"
             )
         return relation
 

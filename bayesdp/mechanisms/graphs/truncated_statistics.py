@@ -45,7 +45,7 @@ from bayesdp.networks.evidence import Evidence, SeenTruncated
 from bayesdp.networks.network import Network, as_network
 from bayesdp.privacy.composition import left, total
 from bayesdp.privacy.guarantee import check_epsilon
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.neighbours import Neighbours, check_edge_or_node
 from bayesdp.privacy.profile import Profile, pure_profile
 
 Pair = tuple[Network, Network]
@@ -119,11 +119,7 @@ class TruncatedStatisticsMechanism(Mechanism):
 
     def relation(self, neighbours: Any = None) -> Neighbours:
         """Return the neighbouring relation asked for, node or edge; else raise InvalidInput."""
-        relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
-        if relation not in (Neighbours.NODE, Neighbours.EDGE):
-            relations = "a graph's neighbours differ by 'edge' or 'node'"
-            raise InvalidInput(f"neighbours is {quoted(relation.value)}; {relations}")
-        return relation
+        return check_edge_or_node(self.neighbours if neighbours is None else neighbours)
 
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
         """The privacy profile of `copies` copies, as their pure epsilon implies it."""

@@ -113,6 +113,36 @@ def test_sdd_keeps_its_epsilon_on_all_graphs(n, directed, formula, centre, scale
     assert small.loss(crossed, "node") <= node
 
 
+@CASE
+@pytest.mark.parametrize("epsilon", [2.0, 30.0, 1e4])
+def test_an_epsilon_under_node_is_kept_on_all_graphs(n, directed, formula, centre, scale, epsilon):
+    small, empty = Small(n, directed, formula), Network(n, directed=directed)
+    mechanism = made(n, directed, formula, centre, scale, epsilon=epsilon, neighbours="node")
+    law = cells_law(mechanism, mechanism.public_grid(empty), small)
+    promised = mechanism.guarantee()
+    assert (promised.neighbours, promised.epsilon <= epsilon) == ("node", True)
+    assert mechanism.guarantee(neighbours="edge").epsilon == mechanism.cost
+    assert 0 < small.loss(law, "edge") <= mechanism.cost * (1 + 1e-12)
+    assert 0.1 * promised.epsilon < small.loss(law, "node") <= promised.epsilon * (1 + 1e-12)
+    # Where the grid is too wide for epsilon, all of it is spent.
+    assert promised.epsilon == pytest.approx(epsilon) or mechanism.power == 1
+    assert mechanism.guarantee(copies=3).epsilon <= 3 * epsilon
+
+
+def test_a_ledger_of_node_neighbours_is_charged_what_was_declared(tmp_path):
+    network = Network(6, [(0, 1), (2, 5)])
+    for method in ("sdd", "sphc"):
+        declared = bdp.synthesizers.DPERGMSynthesizer(
+            "edges", 3.0, method, centre=-1, scale=1, bins=4, neighbours="node"
+        )
+        ledger = bdp.Ledger.open(f"sqlite:///{tmp_path / method}.db")
+        ledger = ledger.create("friends", epsilon=3, neighbours="node")
+        release = declared.release(network, copies=3, ledger=ledger)
+        assert release.guarantee == declared.guarantee(network, copies=3)
+        assert ledger.remaining().epsilon == pytest.approx(0, abs=1e-12)
+        assert 2.9 < release.guarantee.epsilon <= 3
+
+
 @pytest.mark.slow
 @given(seed=st.integers(0, 2**32 - 1), spread=st.sampled_from([1e-3, 1.0, 1e4, 1e9]))
 @settings(max_examples=25, deadline=None)
@@ -319,6 +349,11 @@ GRID = {"centre": (-1.0,), "scale": (1.0,)}
         ({"correlation": 1.0}, "correlation is 1"),
         ({"attributes": "grade"}, "attributes is 'grade'"),
         ({"burn_in": 0}, "burn_in is 0"),
+        ({"neighbours": "replace_one"}, "of graphs it must be 'edge' or 'node'"),
+        (
+            {"neighbours": "node", "calibration": "published", "centre": None, "scale": None},
+            "claims nothing",
+        ),
     ],
 )
 def test_wrong_parameters_are_named(changed, words):

@@ -236,3 +236,5 @@ def test_its_promise_says_that_it_is_false():
         assert ("every bin" in said) == (method != "sdd")
         with pytest.raises(bdp.errors.InvalidInput, match="claims nothing"):
             made.guarantee(neighbours="node")
+        with pytest.raises(bdp.errors.InvalidInput, match="claims nothing"):
+            bdp.synthesizers.DPERGMSynthesizer("edges", 0.5, method, "published", neighbours="node")

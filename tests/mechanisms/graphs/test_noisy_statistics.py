@@ -301,7 +301,7 @@ GOOD = {"formula": "edges + nodecov('x')", "scales": (1.0, 2.0), **nodes(4)}
         ({"noise": "uniform"}, "noise is"),
         ({"directed": 1}, "directed is"),
         ({"max_degree": 0}, "max_degree is"),
-        ({"neighbours": "replace_one"}, "'edge' and 'node'"),
+        ({"neighbours": "replace_one"}, "'edge' or 'node'"),
         ({"neighbours": "nearby"}, "neighbours is"),
         ({"nodes": 1, "attributes": ()}, "at least 2"),
         ({"nodes": ["a", "b", "c", 4]}, "labels of type"),
@@ -326,7 +326,7 @@ def test_every_term_but_edgecov_is_offered():
 def test_a_promise_under_another_relation_is_refused():
     mechanism = bdp.mechanisms.NoisyStatisticsMechanism(**GOOD)
     for relation in ("add_remove", "replace_one"):
-        with pytest.raises(bdp.errors.InvalidInput, match="'edge' and 'node'"):
+        with pytest.raises(bdp.errors.InvalidInput, match="'edge' or 'node'"):
             mechanism.guarantee(neighbours=relation)
     assert mechanism.removal_guarantee() == mechanism.guarantee()
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from bayesdp.checks import check_one_of, is_number
 from bayesdp.errors import InvalidInput, kind_of, quoted
+from bayesdp.privacy.neighbours import Neighbours, check_edge_or_node
 
 METHODS = ("sdd", "sdd_mc", "sphc")
 CALIBRATIONS = ("corrected", "published")
@@ -28,6 +29,17 @@ def check_method(method: str, calibration: str) -> None:
             "is minus infinity, so that no noise is enough; use 'sdd', which it approximates, or "
             "'sphc'"
         )
+
+
+def check_relation(neighbours: str, calibration: str) -> Neighbours:
+    """Return the relation of graphs if the calibration claims anything under it, else raise."""
+    relation = check_edge_or_node(neighbours)
+    if relation is Neighbours.NODE and calibration == "published":
+        raise InvalidInput(
+            "neighbours is 'node', about which the published calibration claims nothing; use "
+            "calibration='corrected'"
+        )
+    return relation
 
 
 def numbers(name: str, given: Any) -> tuple[float, ...]:

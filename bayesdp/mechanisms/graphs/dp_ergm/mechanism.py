@@ -45,6 +45,7 @@ from bayesdp.mechanisms.graphs.dp_ergm.fields import (
     check_method,
     check_names,
     check_prior,
+    check_relation,
     numbers,
     one_a_term,
 )
@@ -54,9 +55,9 @@ from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.mechanisms.noise.pure import up
 from bayesdp.mechanisms.selection.posterior_cells import noise_of
 from bayesdp.networks.network import Network
-from bayesdp.privacy.composition import repeated
+from bayesdp.privacy.composition import repeated, shared
 from bayesdp.privacy.guarantee import Strength, check_epsilon
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.profile import Profile, pure_profile
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class DPERGMMechanism(Mechanism):
     formula : str
         Formula of the model.
     epsilon : float
-        Largest epsilon of one copy, under EDGE.
+        Largest epsilon of one copy, under `neighbours`.
     nodes : int
         Number of nodes. Public.
     directed : bool
@@ -116,6 +117,9 @@ class DPERGMMechanism(Mechanism):
         Scale of the noise of a count, for "sphc" as corrected. Default: 2 draws / epsilon, at which
         all counts together keep epsilon. One cell keeps it at less
         (`bayesdp.mechanisms.selection.histogram_cost`), which the synthesizer takes.
+    neighbours : {"edge", "node"}
+        The relation of `epsilon`, and of the promise where no other is asked for. As corrected, it
+        has one under both.
 
     Raises
     ------
@@ -127,7 +131,6 @@ class DPERGMMechanism(Mechanism):
     pure: ClassVar[bool] = True
     log_concave: ClassVar[bool] = False
     n: ClassVar[None] = None
-    neighbours: ClassVar[Neighbours] = Neighbours.EDGE
 
     formula: str
     epsilon: float = field()  # type: ignore[assignment]  # a parameter, not the profile's
@@ -146,6 +149,7 @@ class DPERGMMechanism(Mechanism):
     attributes: Any = ()
     burn_in: int | None = None
     noise_scale: float | None = later(None)
+    neighbours: Neighbours = later(Neighbours.EDGE)  # noqa: RUF009
 
     def __post_init__(self) -> None:
         from bayesdp.networks.formula import parse
@@ -168,6 +172,7 @@ class DPERGMMechanism(Mechanism):
             )
         made: dict[str, Any] = {
             "epsilon": check_epsilon(self.epsilon),
+            "neighbours": self.relation(),
             "nodes": check_at_least_one("nodes", self.nodes),
             "sensitivities": sensitivities,
             "prior": check_prior(self.prior, terms),
@@ -224,10 +229,10 @@ class DPERGMMechanism(Mechanism):
 
     @property
     def cost(self) -> float:
-        """Epsilon of one copy under EDGE: `epsilon`, or less where the posterior has less."""
+        """Epsilon of one copy under EDGE: `epsilon`'s, or less where the posterior has less."""
         if self.calibration == "published" or self.method == "sphc":
             return self.epsilon
-        return min(self.epsilon, self._whole_cost())
+        return min(shared(self.epsilon, self._steps(self.neighbours)), self._whole_cost())
 
     @property
     def power(self) -> float:
@@ -258,26 +263,22 @@ class DPERGMMechanism(Mechanism):
             If `neighbours` isn't a relation of graphs, or is NODE with published calibration, which
             claims nothing under it.
         """
-        relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
-        if relation not in (Neighbours.EDGE, Neighbours.NODE):
-            raise InvalidInput(
-                f"neighbours is {quoted(relation.value)}; a network's promise is under 'edge' or "
-                "'node'"
-            )
-        if relation is Neighbours.NODE and self.calibration == "published":
-            raise InvalidInput(
-                "neighbours is 'node', about which the published calibration claims nothing; use "
-                "calibration='corrected'"
-            )
-        return relation
+        return check_relation(
+            self.neighbours if neighbours is None else neighbours, self.calibration
+        )
 
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
         """The privacy profile of `copies` copies, as their pure epsilon implies it."""
-        copies, steps = check_at_least_one("copies", copies), 1
-        if self.relation(neighbours) is Neighbours.NODE and self.method == "sdd":
-            steps = (self.nodes - 1) * (2 if self.directed else 1)
+        copies = check_at_least_one("copies", copies)
+        steps = self._steps(self.relation(neighbours))
         total = repeated(self.cost, copies * steps)
         return pure_profile(repeated(self.cost, steps), copies, total)
+
+    def _steps(self, relation: Neighbours) -> int:
+        """How many times its epsilon under EDGE a copy costs: ties of a node, for "sdd"."""
+        if relation is Neighbours.EDGE or self.method != "sdd":
+            return 1
+        return max(1, self.nodes - 1) * (2 if self.directed else 1)
 
     @property
     def strength(self) -> Strength:

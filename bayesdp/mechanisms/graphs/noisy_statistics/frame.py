@@ -20,7 +20,6 @@ from bayesdp.mechanisms.noise.fields import (
 )
 from bayesdp.networks.network import Network
 from bayesdp.networks.network_checks import checked_nodes
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 
 if TYPE_CHECKING:
     from bayesdp.networks.formula import Call
@@ -249,16 +248,6 @@ def _plain(value: Any) -> Any:
     """Return a Python value; a missing number is None, which JSON can hold and equals itself."""
     plain = value.item() if hasattr(value, "item") else value
     return None if isinstance(plain, float) and math.isnan(plain) else plain
-
-
-def check_relation(neighbours: str) -> Neighbours:
-    """Return the relation, `edge` or `node`, or raise InvalidInput."""
-    relation = check_neighbours(neighbours)
-    if relation not in (Neighbours.EDGE, Neighbours.NODE):
-        raise InvalidInput(
-            f"neighbours is {quoted(relation.value)}; statistics of a graph have 'edge' and 'node'"
-        )
-    return relation
 
 
 def public_frame(

@@ -67,7 +67,6 @@ from bayesdp.mechanisms.graphs.noisy_statistics.frame import (
     Frame,
     check_columns,
     check_noise,
-    check_relation,
     check_steps,
     default_granularity,
     frame,
@@ -89,7 +88,7 @@ from bayesdp.mechanisms.noise.pure import up
 from bayesdp.networks.evidence import Evidence, SeenStatistics
 from bayesdp.networks.network import Network, as_network
 from bayesdp.privacy.guarantee import Strength
-from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.neighbours import Neighbours, check_edge_or_node
 from bayesdp.privacy.profile import Profile, pure_profile
 
 _ALL_PAIRS = 8  # nodes up to which every pair of them is tried
@@ -162,7 +161,7 @@ class NoisyStatisticsMechanism(Mechanism):
     n: ClassVar[None] = None
 
     def __post_init__(self) -> None:
-        relation = check_relation(self.neighbours)
+        relation = check_edge_or_node(self.neighbours)
         check_noise(self.noise)
         made = public_frame(**{name: getattr(self, name) for name in PUBLIC})
         scales = check_each_positive("scales", one_each("scales", self.scales, made))
@@ -204,7 +203,7 @@ class NoisyStatisticsMechanism(Mechanism):
 
     def relation(self, neighbours: Any = None) -> Neighbours:
         """Return the neighbouring relation asked for, edge or node; else raise InvalidInput."""
-        return check_relation(self.neighbours if neighbours is None else neighbours)
+        return check_edge_or_node(self.neighbours if neighbours is None else neighbours)
 
     def cost(self, neighbours: Neighbours | None = None) -> Fraction:
         """Exact cost of a copy: epsilon with Laplace noise, or mu^2 with Gaussian noise."""

@@ -20,14 +20,13 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs.noisy_statistics.frame import (
     PUBLIC,
     check_noise,
-    check_relation,
     public_frame,
 )
 from bayesdp.mechanisms.graphs.noisy_statistics.mechanism import NoisyStatisticsMechanism
 from bayesdp.mechanisms.noise.fields import check_positive, scale_range
 from bayesdp.networks.formula import parse
 from bayesdp.privacy.guarantee import check_epsilon
-from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.neighbours import Neighbours, check_edge_or_node
 from bayesdp.privacy.profile import gaussian_divergence, smallest_satisfying
 
 
@@ -75,7 +74,7 @@ def calibrated(
     each = check_weights(parameters["formula"], weights)
     check_noise_delta(noise, delta)
     frame = public_frame(**{name: parameters[name] for name in PUBLIC if name in parameters})
-    node = check_relation(parameters.get("neighbours", "edge")) is Neighbours.NODE
+    node = check_edge_or_node(parameters.get("neighbours", "edge")) is Neighbours.NODE
     power = 1 if noise == "laplace" else 2
     scales = [part or 1.0 for moves in frame.moves(node) for part in moves.proportions(power)]
     shape = NoisyStatisticsMechanism(scales=scales, **parameters)
