@@ -282,9 +282,9 @@ def check_columns(there: list[Any], wanted: list[str], name: str) -> None:
     """
     for column in wanted:
         if column not in there:
-            asked = any(difflib.get_close_matches(str(each), map(str, there)) for each in wanted)
-            if not asked or not are_names(there):
-                what = "names that are empty, numbers or dates" if asked else "no name like it"
+            if not seem_names(there, wanted):
+                named = are_names(there)
+                what = "no name like it" if named else "names that are empty, numbers or dates"
                 raise InvalidInput(
                     f"column {quoted(column)} isn't in {name}, which has {what}, so that its first "
                     "line may be a record and isn't shown; begin a file of text with a line of "
@@ -297,6 +297,12 @@ def check_columns(there: list[Any], wanted: list[str], name: str) -> None:
                 f"column {quoted(column)} is {there.count(column)} times in {name}; give each "
                 "column a name of its own"
             )
+
+
+def seem_names(there: list[Any], wanted: list[str]) -> bool:
+    """Return True unless a first line may be a record: by what is asked for, and what is there."""
+    asked = any(difflib.get_close_matches(str(each), map(str, there)) for each in wanted)
+    return asked and are_names(there)
 
 
 class Kind(NamedTuple):

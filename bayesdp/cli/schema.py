@@ -127,13 +127,16 @@ def _faults(schema: Schema, data: Path) -> Iterator[str]:
     from bayesdp.schema.units import Person
     from bayesdp.synthesis.scan import scan
     from bayesdp.synthesis.tables import read_table
-    from bayesdp.table_files import batches_of, names_in
+    from bayesdp.table_files import batches_of, names_in, seem_names
 
     there = names_in(data)
     ids = [schema.unit.person] if isinstance(schema.unit, Person) else []
     absent = [name for name in (*ids, *schema.columns) if name not in there]
     if absent:
         yield from (f"column {quoted(name)} isn't there" for name in absent)
+        if not seem_names(there, [*ids, *schema.columns]):
+            yield "its first line has no name like these, may be a record and isn't shown"
+            return
         yield from (f"column {quoted(name)} isn't in the schema" for name in _others(schema, data))
         return
     whole = schema.with_cuts({name: [] for name in private_bins(schema.columns)})

@@ -65,7 +65,14 @@ class DataSection(BaseModel):
             raise ValueError("equals and above are about one column; give column, not columns")
         if self.labels is not None and self.by is None and (self.column is None or of_one):
             raise ValueError("labels are of by, or else of the one column without equals and above")
-        if self.by is not None and self.by in (self.column, *(self.columns or ())):
+        protected = {self.column, *(self.columns or ())} - {None}
+        if self.counts in protected:
+            raise ValueError(
+                f"counts is {quoted(self.counts)}, a column to protect too: its sum is the number "
+                "of records, which is public but where it is declared confidential; leave it out "
+                "of either"
+            )
+        if self.by in protected:
             raise ValueError(
                 f"by is {quoted(self.by)}, a column to protect too: groups' labels are public, and "
                 "so are their sizes, but where they are declared confidential, which would publish "

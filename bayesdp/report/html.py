@@ -14,12 +14,11 @@ import numpy as np
 from bayesdp._version import __version__
 from bayesdp.checks import check_path
 from bayesdp.engines.convergence import LARGEST_K, LARGEST_RHAT, SMALLEST_ESS
-from bayesdp.inference.exact_release import is_exact
 from bayesdp.privacy.guarantee import Strength
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.report.any_family import PosteriorSummary, Variable, summarize_posterior
 from bayesdp.report.axis import Axis, axis_over
-from bayesdp.report.inputs import attribute, check_fit
+from bayesdp.report.inputs import attribute, check_fit, check_reference
 from bayesdp.report.summary import Density, Estimate, Group, Summary, summarize
 from bayesdp.report.whole_table import OneWay, Share, TableSummary, summarize_table
 from bayesdp.storage import check_target, whole_folder
@@ -91,8 +90,8 @@ def write_report(
         for a release without groups. Of another family than "binomial": a mapping of the name of a
         variable to numbers of its shape.
     naive : arviz.InferenceData, optional
-        Of another family than "binomial", whose report has it anyway: the result of the model's
-        `fit_naive`, to show beside the posterior.
+        The result of the model's `fit_naive`, to show beside the posterior. A report on the copies
+        of a proportion, of family "binomial", has it anyway.
     force : bool
         Whether to replace an older report there.
 
@@ -123,11 +122,15 @@ def _any_page(idata: Any, release: Release, title: str | None, **given: Any) -> 
 
 
 def _binomial_page(
-    idata: Any, release: Release, title: str | None, *, naive: Any, **given: Any
+    idata: Any, release: Release, title: str | None, *, naive: Any, reference: Any, **given: Any
 ) -> str:
-    if any(is_exact(part.mechanism) for part in release.parts):  # there are no copies to show
-        return _any_page(idata, release, title, naive=naive, **given)
-    return render(summarize(idata, release, **given), title=title)
+    if all(part.mechanism.space.from_records is not None for part in release.parts):
+        return render(summarize(idata, release, reference=reference, **given), title=title)
+    # A noisy or an exact count is no copy, whose records a page could count and pool.
+    truth = check_reference(reference, release)
+    known = [truth.get(part.group, math.nan) for part in release.parts]
+    numbers = {"p": known[0] if release.by is None else known} if truth else None
+    return _any_page(idata, release, title, naive=naive, reference=numbers, **given)
 
 
 def _table_page(

@@ -389,6 +389,8 @@ BAD = {
     "people.csv --columns smokes,age --above 3 --epsilon 2": "about one column",
     "people.csv --column smokes --by smokes --epsilon 2": "by is 'smokes', a column to protect too",
     "people.csv --columns smokes,sex --by sex --epsilon 2": "would publish its exact counts",
+    "people.csv --column smokes --counts smokes --epsilon 2":
+        "counts is 'smokes', a column to protect too: its sum is the number of records",
     "people.csv --column income --synthesizer perturbed_histogram --epsilon 2 --by sex "
     "--set 'bounds.income = [0, 1]' --bins 2": "has no groups",
     "people.csv --column income --synthesizer censored_beta --epsilon 2 --by sex --bounds 0,1e9":

@@ -77,6 +77,28 @@ def test_a_distributional_promise_is_not_shown_as_differential_privacy(model, tm
     assert "differentially private release" not in seen
 
 
+@pytest.mark.parametrize("copies", [1, 3])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_noisy_count_is_not_shown_as_copies(grouped, copies, tmp_path):
+    """It has no records to count or pool, and may lie below 0 or above n."""
+    noise = bdp.mechanisms.DiscreteLaplaceMechanism(2.0, neighbours="replace_one", n=20)
+    outputs = [7, -1, 22][:copies]
+    both = {"a": (noise, outputs), "b": (noise, outputs)}
+    release = bdp.Release.of_groups(both) if grouped else bdp.Release.of(noise, outputs)
+    idata = bdp.BinomialModel().fit(release, draws=500, seed=1)
+    reference = {"b": 0.625} if grouped else 0.625
+    page = write_report(idata, release, tmp_path / "report", reference=reference)
+    seen = words(page.read_text(encoding="utf-8"))
+    for part in ("Records per copy", "Proportion in", "200%", "combining"):
+        assert part not in seen
+    assert "0.625" in seen
+    draws = idata.posterior["p"].to_numpy()
+    low = np.quantile(draws[..., 1] if grouped else draws, 0.025)
+    assert f"{low:.4g}" in seen
+    with pytest.raises(bdp.errors.InvalidInput, match="reference"):
+        write_report(idata, release, tmp_path / "other", reference={"c": 0.5})
+
+
 @pytest.mark.parametrize("target", ["population", "data"])
 def test_a_survey_s_target_and_clusters_are_named(target, tmp_path):
     """And an approximation isn't called exact, nor a prior that wasn't given null."""

@@ -205,6 +205,16 @@ def test_columns_that_a_release_leaves_out_are_named(folder, run_cli):
     assert "7919" not in out
 
 
+def test_a_first_line_that_may_be_a_record_is_not_shown(folder, run_cli):
+    """As of a file without a line of names, in which nothing is like the schema's columns."""
+    (folder / "survey.csv").write_text("Maria,Schmidt,positive\n" + "Jan,Smit,negative\n" * 9)
+    status, out, said = run_cli("schema check survey.toml survey.csv")
+    assert status == 2
+    assert "column 'age' isn't there" in said
+    assert "may be a record and isn't shown" in said
+    assert not re.search("Maria|Schmidt|positive|Jan", out + said)
+
+
 def test_all_batches_are_looked_at(folder, run_cli):
     """The first of them fits."""
     lines = ["20,1,none,south,true,2020-01-01,f,1\n".replace("true", "false")] * 270_000
