@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 PARAMETERS = ("R", "sigma", "bounded")
 WHOLE = False
 _FURTHEST = 1e100  # of the numbers given: their squares stay floats
+_WIDEST = 2.0**50  # beyond it, floats don't tell points of a conditioned law apart
 
 
 def check(release: ConjugateMechanism) -> dict[str, Any]:
@@ -188,6 +189,15 @@ def _bounded(release: ConjugateMechanism, variance: float, records: int) -> Prof
     r, shift = float(release.R or 0) / scale, _moved(release) / scale
     middle = _posterior_variance(release) * mean / prior_sd / prior_sd / scale
     low, high = middle - release.n * shift / 2, middle + release.n * shift / 2
+    far = max(-low, high)
+    if min(r, far) * (1 + max(0.0, far - r)) > _WIDEST:
+        raise InvalidInput(
+            f"R is {quoted(release.R)}, with sigma {quoted(release.sigma)} and a prior "
+            f"of mean {quoted(mean)} and sd {quoted(prior_sd)}: the mean of what is released can "
+            "be so many of its standard deviations from 0, or from [-R, R], that floats can't give "
+            "the cost of conditioning it; take a smaller R, a prior nearer to the records, or "
+            "bounded=False"
+        )
     one = truncated_pure_epsilon(low, high, shift, r)
 
     def divergence(epsilon: float) -> float:

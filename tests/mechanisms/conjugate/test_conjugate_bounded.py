@@ -252,3 +252,10 @@ def test_bad_bounds_are_named():
         release("parameter_draw", 3, (0, 1), 1.0, bounded=1)
     with pytest.raises(bdp.errors.InvalidInput, match="'bernoulli' has no bound"):
         bdp.mechanisms.ConjugateMechanism("bernoulli", "parameter_draw", 3, (1, 1), bounded=True)
+
+
+@pytest.mark.parametrize(("prior", "R"), [((0, 1), 1e20), ((0, 1), 1e100), ((1e30, 1), 1000.0)])
+@pytest.mark.parametrize("method", ["synthetic_one", *CONDITIONED])
+def test_bounds_so_wide_that_floats_give_no_cost_are_named(method, prior, R):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"R is .*prior nearer to the records"):
+        release(method, 2, prior, R).guarantee()
