@@ -91,8 +91,8 @@ def naive_of_weights(part: Part, prior: tuple[float, float], weights: Any) -> Be
     share = float(np.mean(part.outputs)) / total
     if not 0 <= share <= 1:
         raise InvalidInput(
-            "the noisy weighted count is of no records, below 0 or above the weights' sum: there "
-            "is no naive posterior"
+            "the noisy count is below 0 or above the number of records (where they are weighted, "
+            "the sum of the weights), so that it is no records' own: there is no naive posterior"
         )
     a, b = prior
     return BetaMixture(np.ones(1), np.array([a + n * share]), np.array([b + n * (1 - share)]))
