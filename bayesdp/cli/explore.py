@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from bayesdp.cli import options
-from bayesdp.errors import InvalidInput, quoted
 
 
 def explore(
@@ -19,7 +18,7 @@ def explore(
     n: Annotated[
         int | None, typer.Option(help="Number of records, where the release doesn't say it.")
     ] = None,
-    group: Annotated[str | None, typer.Option(help="Group to show; default: all.")] = None,
+    group: options.Group = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     show: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier file there.")] = False,
@@ -32,15 +31,10 @@ def explore(
     from bayesdp.release import Release
     from bayesdp.report.explorer import write_explorer
 
-    released = Release.load(release)
+    whole = Release.load(release)
+    released = options.of_group(whole, group)
     if group is not None:
-        labels = {str(label): label for label in released.groups if label is not None}
-        if group not in labels:
-            raise InvalidInput(
-                f"group is {quoted(group)}; this release has {list(labels) or 'none'}"
-            )
-        title = title or f"{released.variable}, {released.by} {group}"
-        released = released[labels[group]]
+        title = title or f"{whole.variable}, {whole.by} {group}"
     model = BinomialModel(options.pair("prior", prior), n=n)
     page = write_explorer(released, out, model=model, level=level, title=title, force=force)
     typer.echo(f"explorer written to {page}")

@@ -98,6 +98,7 @@ def _options(
             "north=400,south=50:70."
         ),
     ] = None,
+    group: options.Group = None,
     parameters: Annotated[
         list[str] | None,
         typer.Option("--set", help="A field of the model, as TOML: 'prior.sd = 1.5'."),
@@ -141,10 +142,10 @@ def _run(read: dict[str, Release], typed: dict[str, Any], **given: Any) -> None:
         from bayesdp.evaluation.analysis import find_analysis
 
         find_analysis(target)  # so that a folder that isn't there is said to be
-        if declared or given["family"]:
+        if declared or given["family"] or given["group"]:
             raise InvalidInput(
-                f"{quoted(target)} is an analysis, which declares its model: family, prior, n, set "
-                "and a model's fields are for a release folder; leave them out"
+                f"{quoted(target)} is an analysis, which declares its model: family, prior, n, "
+                "group, set and a model's fields are for a release folder; leave them out"
             )
         run_analysis(target, out or Path(Path(target).stem), force, sampling, as_json=as_json)
         return
@@ -155,7 +156,8 @@ def _run(read: dict[str, Release], typed: dict[str, Any], **given: Any) -> None:
 
     out = out or Path("posterior.nc")
     check_file(out, force=force)  # before the fit, which may take long
-    release = read[target] if target in read else Release.load(target)
+    whole = read[target] if target in read else Release.load(target)
+    release = options.of_group(whole, given["group"])
     family = given["family"] or _family_of(release)
     _check_complete(family, declared)
     model = model_of(family, declared)
@@ -164,6 +166,8 @@ def _run(read: dict[str, Release], typed: dict[str, Any], **given: Any) -> None:
     with whole_file(out) as work:
         idata.to_netcdf(str(work))
     line = f"bayesdp report {shlex.quote(str(out))} {shlex.quote(target)} --out report/"
+    if given["group"] is not None:
+        line += f" --group {shlex.quote(given['group'])}"
     if as_json:
         print_json({"posterior": str(out), **summary_of(idata), "next": line})
         return

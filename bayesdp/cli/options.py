@@ -8,15 +8,19 @@ import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bayesdp.errors import InvalidInput, quoted
 
+if TYPE_CHECKING:
+    from bayesdp.release import Release
+
 Out = Annotated[Path, typer.Option(help="Where to write.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an earlier result there.")]
+Group = Annotated[str | None, typer.Option(help="Label of one group, to take it alone.")]
 
 
 @contextmanager
@@ -29,6 +33,16 @@ def said_as(option: str, argument: str) -> Iterator[None]:
         if not told.startswith(f"{argument} is "):
             raise
         raise InvalidInput(option + told.removeprefix(argument)) from error
+
+
+def of_group(release: Release, group: str | None) -> Release:
+    """Return the release of the group whose label is written so, or all of it if there is none."""
+    if group is None:
+        return release
+    labels = {str(label): label for label in release.groups if label is not None}
+    if group not in labels:
+        raise InvalidInput(f"group is {quoted(group)}; this release has {list(labels) or 'none'}")
+    return release[labels[group]]
 
 
 def pair(name: str, text: str, example: str = "1,1") -> tuple[float, float]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bayesdp.cli.options import Force, Out
+from bayesdp.cli.options import Force, Group, Out, of_group
 from bayesdp.cli.posteriors import read_posterior
 
 
@@ -17,12 +17,16 @@ def report(
     out: Out,
     level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    group: Group = None,
     force: Force = False,
 ) -> None:
     """Write an HTML page on a release, its promise, and the posterior given it."""
     from bayesdp.release import Release
     from bayesdp.report.html import write_report
 
-    idata, released = read_posterior(posterior), Release.load(release)
+    idata, whole = read_posterior(posterior), Release.load(release)
+    released = of_group(whole, group)
+    if group is not None:
+        title = title or f"{whole.variable}, {whole.by} {group}"
     page = write_report(idata, released, out, level=level, title=title, force=force)
     typer.echo(f"report written to {page}")

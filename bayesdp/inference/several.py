@@ -118,6 +118,6 @@ def one_group(release: Release, otherwise: str = "use fit()") -> Release:
     if len(release.parts) > 1:
         raise InvalidInput(
             f"this release has {len(release.parts)} groups; take one, for example "
-            f"release[{quoted(release.groups[0])}], or {otherwise}, which takes them all"
+            f"release[{quoted(release.groups[0])}] or `--group`, or {otherwise}, which takes all"
         )
     return release

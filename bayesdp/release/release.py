@@ -390,7 +390,7 @@ class Release:
         if len(self.parts) > 1:
             raise InvalidInput(
                 f"this release has {len(self.parts)} groups; take one, for example "
-                f"release[{quoted(self.groups[0])}], or loop over release.parts"
+                f"release[{quoted(self.groups[0])}] or `--group`, or loop over release.parts"
             )
         return self.parts[0]
 

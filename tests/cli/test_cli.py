@@ -124,6 +124,24 @@ def test_sizes_of_groups(bayesdp):
         assert message in err
 
 
+def test_one_group_alone(bayesdp):
+    line = "synthesize data.csv --column voted --by region --epsilon 1 --copies 2 --out r"
+    assert bayesdp(line)[0] == 0
+    status, out, _ = bayesdp("fit r --group east --draws 100 --out p.nc")
+    assert (status, "report/ --group east" in out) == (0, True)
+    alone = bdp.Release.load("r")["east"]
+    idata = az.from_netcdf("p.nc")
+    assert idata.posterior["p"].dims == ("chain", "draw")
+    assert idata.attrs["release"] == alone.fingerprint
+    assert bayesdp("report p.nc r --group east --out rep")[0] == 0
+    assert "voted, region east" in Path("rep/index.html").read_text()
+    assert "another release" in bayesdp("report p.nc r --group north --out no")[2]
+    for command in ("fit r", "report p.nc r --out no", "explore r"):
+        assert "group is 'south'; this release has ['" in bayesdp(f"{command} --group south")[2]
+    assert bayesdp("synthesize data.csv --column voted --epsilon 1 --out one")[0] == 0
+    assert "this release has none" in bayesdp("fit one --group east")[2]
+
+
 @pytest.mark.parametrize(
     ("option", "expected"),
     [
