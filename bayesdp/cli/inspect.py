@@ -50,11 +50,12 @@ def inspect(
 
 def _show(release: Release, manifest: dict[str, Any]) -> None:
     from bayesdp.cli.fields import first_line
+    from bayesdp.display.words import count_of
 
     first, promise = release.parts[0], release.guarantee
-    copies = "1 copy" if release.copies == 1 else f"{release.copies} copies"
-    grouped = "" if release.by is None else f", in {len(release.parts)} groups by {release.by}"
-    typer.echo(f"{release.variable}{grouped}, {copies}")
+    groups = count_of(len(release.parts), "group")
+    grouped = "" if release.by is None else f", in {groups} by {release.by}"
+    typer.echo(f"{release.variable}{grouped}{_copies_in(release)}")
     typer.echo(f"law: {first.mechanism.name}. {first_line(type(first.mechanism))}")
     told = manifest["parts"][0]["mechanism"]["parameters"]
     for name, value in told.items():
@@ -75,6 +76,16 @@ def _show(release: Release, manifest: dict[str, Any]) -> None:
     typer.echo(f"  source: {promise.source}")
     drawn = "drawn by bayesdp" if release.origin == "bayesdp" else "drawn elsewhere"
     typer.echo(f"{drawn}; fingerprint {release.fingerprint}")
+
+
+def _copies_in(release: Release) -> str:
+    """How many copies there are: of records, or of a statistic, of which a single one is none."""
+    from bayesdp.display.words import count_of
+
+    of_records = release.parts[0].mechanism.space.from_records is not None
+    if release.copies == 1 and not of_records:
+        return ""
+    return f", {count_of(release.copies, 'copy')}"
 
 
 def _short(value: Any) -> str:

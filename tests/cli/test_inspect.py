@@ -24,7 +24,7 @@ def test_what_was_released_by_which_law_and_with_which_promise(released, run_cli
     status, out, err = run_cli("inspect r")
     assert (status, err) == (0, "")
     lines = out.splitlines()
-    assert lines[0] == "value, in 2 groups by group, 1 copy"
+    assert lines[0] == "value, in 2 groups by group"
     assert lines[1].startswith("law: discrete_laplace. Release x + discrete Laplace noise")
     for line in (
         "  scale = 0.5",
@@ -101,3 +101,16 @@ def test_a_plan_and_a_schema_lead_on(tmp_path, monkeypatch, run_cli):
     assert out[-1] == "next: bayesdp schema check s.toml d.csv"
     out = run_cli("ledger create sqlite:///b.db 'a b' --epsilon 1 --neighbours replace_one")[1]
     assert out.splitlines()[-1].endswith("--ledger URL --dataset 'a b'")
+
+
+def test_copies_are_of_records_and_one_group_is_one(tmp_path, run_cli, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    noise = bdp.synthesizers.DiscreteLaplaceSynthesizer(2.0)
+    for folder, made, given, said in (
+        ("noise", noise, bdp.Count(7, 50), "value"),
+        ("group", noise, {"east": bdp.Count(7, 50)}, "value, in 1 group by group"),
+        ("one", bdp.BetaBinomialSynthesizer(2.0, copies=1), bdp.Count(7, 50), "value, 1 copy"),
+        ("two", bdp.BetaBinomialSynthesizer(2.0, copies=2), bdp.Count(7, 50), "value, 2 copies"),
+    ):
+        made.release(given).save(folder)
+        assert run_cli(f"inspect {folder}")[1].splitlines()[0] == said
