@@ -221,6 +221,7 @@ def _run(
     if listed or all_groups:
         declared["groups"] = list(listed.values()) if listed else None
     synthesizer, settings = release_of(name, declared)
+    section.check_named_by(name, synthesizer)
     folder = config.folder if given["data"] is None else Path()
     if all_groups and not getattr(synthesizer, "public_n", True):
         raise InvalidInput(

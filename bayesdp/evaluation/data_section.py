@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
+from bayesdp.display.words import listed
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.synthesis.base import Synthesizer
 from bayesdp.synthesis.network_tables import NETWORKX, read_network
@@ -118,6 +119,19 @@ class DataSection(BaseModel):
                 f"bdp.synthesizers.{synthesizer.__name__}"
             )
         raise InvalidInput(f"synthesizer is {quoted(name)}, which takes {way}")
+
+    def check_named_by(self, name: str, synthesizer: Synthesizer) -> None:
+        """Raise InvalidInput, before anything is read, if it names other columns than these."""
+        if not synthesizer.named:
+            return
+        given = self.columns or [str(self.column)]
+        own: list[str] = getattr(synthesizer, "columns")  # noqa: B009  # of a named one
+        if absent := [each for each in own if each not in given]:
+            raise InvalidInput(
+                f"the data are said to be of {quoted(','.join(given))}, but {quoted(name)} takes "
+                f"all columns of its own declaration, as of a schema, and so {listed(absent)} too: "
+                "leave out the data's column or columns, or declare these alone"
+            )
 
     def scanned(self, folder: Path, synthesizer: Any) -> tuple[Any, Any]:
         """Read the data as `read` does, but a file of text or Parquet for a whole table in batches.

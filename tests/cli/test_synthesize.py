@@ -317,6 +317,18 @@ def test_a_column_that_is_not_what_the_schema_says_is_named(bayesdp):
     assert "column 'sex'" in bayesdp(line)[2]
 
 
+@pytest.mark.parametrize("given", ["--column sex", "--columns sex,nosuch"])
+def test_columns_beside_a_schema_are_its_own(bayesdp, given):
+    """Of a file that isn't even read: which it has is not what is wrong."""
+    Path("survey.toml").write_text(CODEBOOK)
+    line = f"synthesize nowhere.csv --schema survey.toml --epsilon 1 --out r {given}"
+    status, _, err = bayesdp(line)
+    assert status == 2
+    said = " ".join(err.split())
+    assert f"the data are said to be of '{given.split()[1]}', but 'table' takes all" in said
+    assert "leave out the data's column or columns" in said
+
+
 @pytest.mark.parametrize("name", SYNTHESIZERS)
 def test_its_help_says_what_its_docstring_says(bayesdp, monkeypatch, name):
     """Of every field, a sentence; no option of the data is called like a field."""
@@ -588,7 +600,8 @@ def test_a_schema_beside_a_declaration_is_that_of_its_folder(tmp_path, monkeypat
     assert list(part.mechanism.schema.columns) == ["old"]
     typed = "synthesize there/data.csv --schema s.toml --epsilon 1 --column"
     assert run_cli(f"{typed} old --out one")[0] == 0  # a column is a table, too
-    assert "frame lacks columns 'old'" in run_cli(f"{typed} voted --out other")[2]
+    assert "are said to be of 'voted'" in (said := run_cli(f"{typed} voted --out other")[2])
+    assert "and so old too" in said
     fit = '[model]\nfamily = "table"\n[fit]\ndraws = 200\nseed = 1\n'
     declared = declared.replace("[synth", 'columns = ["voted"]\n[synth')
     (tmp_path / "there" / "analysis.toml").write_text('title = "a"\n' + declared + fit)
