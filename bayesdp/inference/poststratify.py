@@ -71,8 +71,8 @@ def poststratify(posterior: az.InferenceData, totals: Any, *, by: str | None = N
         "total", where a group may have several rows. Groups need all to be there. Of a whole
         table: for each margin a Series with columns' names as those of its index, or a DataFrame
         of labels and "total"; or a mapping of columns to their totals, as
-        {"sex": {"f": 5100, "m": 4900}}. Labels are those that `TablePosterior.table` shows. Only
-        the proportions of totals matter.
+        {"sex": {"f": 5100, "m": 4900}}, also within a list. Labels are those that
+        `TablePosterior.table` shows. Only the proportions of totals matter.
     by : str, optional
         Column of a DataFrame of totals: its labels are coarser groups, each of which gets an answer
         of its own. Default: one answer for the whole population.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number, listed_labels
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import InvalidInput, kind_of, quoted
 from bayesdp.release.noisy_tables import as_pandas
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def totals_from(
     if not isinstance(given, pd.DataFrame):
         if not isinstance(totals, Mapping | pd.Series) or not len(totals):
             raise InvalidInput(
-                f"totals is a {type(totals).__name__}; it must be a mapping or a Series of totals "
+                f"totals is {kind_of(totals)}; it must be a mapping or a Series of totals "
                 f'by label, or a DataFrame of labels with a column "{TOTAL}", and not empty'
             )
         labels, given = _of_index(pd.Series(totals), names)

@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -144,7 +145,11 @@ def _each(totals: Any) -> list[Any]:
     """List the margins that are given: of one, of several, or by columns' names."""
     if isinstance(totals, Mapping):
         return [_named(name, each) for name, each in totals.items()]
-    return list(totals) if isinstance(totals, list | tuple) else [totals]
+    if not isinstance(totals, list | tuple):
+        return [totals]
+    # A mapping among several is one of columns, as it is by itself.
+    read = (_each(each) if isinstance(each, Mapping) else [each] for each in totals)
+    return list(chain.from_iterable(read))
 
 
 def _named(column: Any, totals: Any) -> pd.Series[Any]:

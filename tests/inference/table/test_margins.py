@@ -51,6 +51,14 @@ def test_weights_have_the_margins_and_keep_the_odds_ratio():
     assert odds[0] == pytest.approx(odds[1], rel=1e-6)
 
 
+def test_mappings_in_a_list_are_what_they_are_by_themselves():
+    fitted = posterior(sample(np.random.default_rng(6)), 3)
+    both = {"sex": SEX, "age": AGE}
+    for listed in ([{"sex": SEX}, {"age": AGE}], [{"sex": SEX}, pd.Series(AGE).rename_axis("age")]):
+        found = [poststratify(fitted, totals).table("smokes", seed=1) for totals in (both, listed)]
+        np.testing.assert_array_equal(found[0].draws, found[1].draws)
+
+
 @pytest.mark.parametrize("way", ["table", "estimate"])
 def test_one_margin_is_a_poststratification(way):
     """Shares within a stratum are Dirichlet, by Rubin's bootstrap; 5 standard errors."""
@@ -126,7 +134,9 @@ def test_a_column_may_be_called_total():
         (pd.Series({("f", "f"): 1}).rename_axis(["sex", "sex"]), "or one twice"),
         ([], "totals is empty"),
         ({}, "totals is empty"),
-        ([3], "totals is a int"),
+        ([3], "totals is an int"),
+        ([SEX], "totals has 50 for 'f'; give the totals of its labels"),
+        ([{"sex": SEX}, {"sex": SEX}], "two margins of the same columns"),
     ],
 )
 def test_margins_that_no_population_has_are_refused(totals, message):
