@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bayesdp.checks import check_delta, is_number
 from bayesdp.display.words import listed, one_line
-from bayesdp.errors import InvalidInput, LedgerCorrupted, quoted
+from bayesdp.errors import InvalidInput, LedgerCorrupted, kind_of, quoted
 from bayesdp.privacy import ledger_export
 from bayesdp.privacy.distributional.guarantee import refuse_distributional
 from bayesdp.privacy.guarantee import (
@@ -57,7 +57,7 @@ class Ledger:
 
         if not isinstance(store, Store):
             raise InvalidInput(
-                f"store is {quoted(store)}; open a ledger by its URL: "
+                f"store is {kind_of(store)}; open a ledger by its URL: "
                 "bdp.Ledger.open('sqlite:///budget.db')"
             )
         self._store = store

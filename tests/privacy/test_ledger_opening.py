@@ -119,6 +119,12 @@ def test_a_url_is_opened(url):
             bdp.Ledger(store)
 
 
+def test_a_url_in_place_of_a_store_isn_t_quoted_as_it_may_have_a_password():
+    with pytest.raises(bdp.errors.InvalidInput, match=r"bdp\.Ledger\.open\(") as caught:
+        bdp.Ledger("postgresql+psycopg://me:s3cret@host/budget")
+    assert "s3cret" not in str(caught.value)
+
+
 SPELLINGS = ["Z\u00fcrich 2026", "Zu\u0308rich 2026", "  Z\u00fcrich 2026 ", "Zu\u0308rich 2026\t"]
 
 
