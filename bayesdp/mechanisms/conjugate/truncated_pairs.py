@@ -27,7 +27,8 @@ for F' = Cov_P(1_S, z) - gamma Cov_Q(1_S, z), S being optimal; by parts
 Cov_P(1_S, z) = p(z*) - p(r) (1 - P) - p(-r) P; and p(z*) = gamma q(z*). On a piece [a, b] of
 the range of t', p(r), q(r) and z* increase, p(-r) and q(-r) decrease, and P and Q lie between
 their values for the later centre with the earlier z* and the other way round. That bounds F'
-below and above, and F by its values at a, at b and in the middle. Pieces are halved until no
+below and above, and F by its values at a, at b and in the middle, as P does, which is 0 where no
+output is worth gamma. Pieces are halved until no
 bound exceeds the largest value found by more than one part in 10^6, and the answer is raised
 by as much: never below the truth.
 """
@@ -47,6 +48,7 @@ Floats = NDArray[np.float64]
 _SLACK = 1e-6  # by which the search may overstate the worst divergence, relative
 _FLOOR = 1e-290
 _PIECES = 1 << 16  # kept at once, at most; those left count with their bound
+_STEEPEST = 600.0  # log of a slope; F is at most 1, so that pieces that it matters to are none
 _EDGE = 85.0  # a density is negligible where its log is below its peak's by half of it
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)
 
@@ -116,13 +118,14 @@ def _worst_upward(first: float, last: float, shift: float, r: float, epsilon: fl
         half = (a + b) / 2
         middle = truncated_divergence(half, shift, r, epsilon)
         best = max(best, float(middle.max()))
-        lowest, highest = _slopes(a, b, shift, r, epsilon)
-        bound = np.minimum(
-            np.minimum(
-                at_a + (b - a) * np.maximum(highest, 0.0), at_b - (b - a) * np.minimum(lowest, 0.0)
-            ),
+        lowest, highest, most = _slopes(a, b, shift, r, epsilon)
+        bounds = (
+            at_a + (b - a) * np.maximum(highest, 0.0),
+            at_b - (b - a) * np.minimum(lowest, 0.0),
             middle + (b - a) / 2 * np.maximum(np.abs(lowest), np.abs(highest)),
+            most,
         )
+        bound = np.minimum.reduce(bounds)
         kept = (bound > max(best * (1 + _SLACK), _FLOOR)) & (b > a)
         if kept.sum() > _PIECES or (kept & (half <= a)).any():
             return max(best, float(bound[kept].max()))
@@ -132,25 +135,32 @@ def _worst_upward(first: float, last: float, shift: float, r: float, epsilon: fl
     return max(best * (1 + _SLACK), _FLOOR)
 
 
-def _slopes(a: Floats, b: Floats, shift: float, r: float, epsilon: float) -> tuple[Floats, Floats]:
-    """Bounds on the derivative of F(t', t' + shift) for t' in [a, b]."""
+def _slopes(
+    a: Floats, b: Floats, shift: float, r: float, epsilon: float
+) -> tuple[Floats, Floats, Floats]:
+    """Bounds on the derivative of F(t', t' + shift) for t' in [a, b], and on F by P alone."""
     early = np.clip((epsilon + _kappa(a, a + shift, shift, r)[0]) / shift, -r, r)
     late = np.clip((epsilon + _kappa(b, b + shift, shift, r)[0]) / shift, -r, r)
 
-    def both_ends(first: Floats, last: Floats) -> tuple[Floats, Floats]:
-        """Least and largest of p(r) (1 - P) + p(-r) P, over the ends."""
+    def both_ends(first: Floats, last: Floats, log_factor: float) -> tuple[Floats, Floats, Floats]:
+        """Least and largest of p(r) (1 - P) + p(-r) P, over the ends, times a factor; and of P."""
         least_tail, most_tail = _tail(first, late, r), _tail(last, early, r)
-        least = _density(r, first, r) * (1 - most_tail) + _density(-r, last, r) * least_tail
-        most = _density(r, last, r) * (1 - least_tail) + _density(-r, first, r) * most_tail
-        return least, most
+        (low_first, low_last), (high_first, high_last) = (
+            [_density(z, centre, r, log_factor) for centre in (first, last)] for z in (-r, r)
+        )
+        least = high_first * (1 - most_tail) + low_last * least_tail
+        most = high_last * (1 - least_tail) + low_first * most_tail
+        return least, most, most_tail
 
-    gamma = math.exp(min(epsilon, 700.0))
-    rising, falling = both_ends(a, b), both_ends(a + shift, b + shift)
-    return gamma * rising[0] - falling[1], gamma * rising[1] - falling[0]
+    least, most, _ = both_ends(a, b, epsilon)
+    falling = both_ends(a + shift, b + shift, 0.0)
+    return least - falling[1], most - falling[0], falling[2]
 
 
-def _density(z: float, centre: Floats, r: float) -> Floats:
-    return np.asarray(np.exp(-0.5 * (z - centre) ** 2 - _log_mass(centre, r)))
+def _density(z: float, centre: Floats, r: float, log_factor: float) -> Floats:
+    """Density of the conditioned variable at z, times a factor that may be no float itself."""
+    log_density = log_factor - 0.5 * (z - centre) ** 2 - _log_mass(centre, r)
+    return np.asarray(np.exp(np.minimum(log_density, _STEEPEST)))
 
 
 def _tail(centre: Floats, start: Floats, r: float) -> Floats:

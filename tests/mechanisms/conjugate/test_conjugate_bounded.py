@@ -259,3 +259,15 @@ def test_bad_bounds_are_named():
 def test_bounds_so_wide_that_floats_give_no_cost_are_named(method, prior, R):
     with pytest.raises(bdp.errors.InvalidInput, match=r"R is .*prior nearer to the records"):
         release(method, 2, prior, R).guarantee()
+
+
+@pytest.mark.parametrize("share", [0.1, 0.11, 0.15, 0.2, 0.6])
+def test_delta_is_found_where_no_output_of_many_neighbours_is_worth_epsilon(share):
+    """The worst are far from the bounds, where the law is normal; at others delta is 0."""
+    made = release("parameter_draw", 4, (3, 0.01), 1.0, sigma=0.01)
+    epsilon = share * made.epsilon()
+    with mp.workdps(40):
+        shift, gamma = 2 / mp.mpf("0.01") / mp.sqrt(5), mp.exp(epsilon)  # in posterior sds
+        ends = shift / 2 - epsilon / shift, -shift / 2 - epsilon / shift
+        truth = mp.ncdf(ends[0]) - gamma * mp.ncdf(ends[1])
+        assert truth <= made.delta(epsilon) <= max(truth * (1 + mp.mpf("2e-6")), 2e-290)
