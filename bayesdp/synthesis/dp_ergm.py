@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from bayesdp.checks import check_at_least_one, keep
+from bayesdp.checks import check_at_least_one, is_number, keep
 from bayesdp.core.fields import declared, of_table
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs.dp_ergm.fields import check_correlation, check_method, check_relation
@@ -201,5 +201,5 @@ class DPERGMSynthesizer(GraphSynthesizer):
 
 
 def _each(given: Any, terms: int) -> Any:
-    """Return one number for all statistics, or one for each."""
-    return (given,) * terms if not hasattr(given, "__len__") else tuple(given)
+    """Return one number for all statistics, or what was given, one for each."""
+    return (given,) * terms if is_number(given) else given

@@ -206,3 +206,15 @@ def test_wrong_input_is_named(arguments, words):
     given = {"formula": FORMULA, "epsilon": 1.0, "centre": 0, "scale": 1, "attributes": ("g",)}
     with pytest.raises(bdp.errors.InvalidInput, match=words):
         bdp.synthesizers.DPERGMSynthesizer(**(given | arguments)).release(network)
+
+
+@pytest.mark.parametrize("name", ["centre", "scale"])
+@pytest.mark.parametrize("given", ["1", {1.0: -2.0}, {1.0}], ids=["text", "mapping", "set"])
+def test_a_grid_is_of_a_number_or_a_sequence(name, given):
+    """The keys of a mapping and the order of a set were taken, and a text was called a tuple."""
+    declared = {"centre": -1.0, "scale": 0.5, name: given}
+    made = bdp.synthesizers.DPERGMSynthesizer("edges", 1.0, **declared)
+    with pytest.raises(
+        bdp.errors.InvalidInput, match=f"{name} is a {type(given).__name__}; it must be"
+    ):
+        made.mechanism_like(bdp.networks.Network(4, [(0, 1)]))
