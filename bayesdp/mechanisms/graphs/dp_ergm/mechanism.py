@@ -275,7 +275,7 @@ class DPERGMMechanism(Mechanism):
         return pure_profile(repeated(self.cost, steps), copies, total)
 
     def _steps(self, relation: Neighbours) -> int:
-        """How many times its epsilon under EDGE a copy costs: ties of a node, for "sdd"."""
+        """Count the steps of one tie between neighbours, each of which costs "sdd" its epsilon."""
         if relation is Neighbours.EDGE or self.method != "sdd":
             return 1
         return max(1, self.nodes - 1) * (2 if self.directed else 1)
