@@ -79,7 +79,7 @@ def _show(release: Release, manifest: dict[str, Any]) -> None:
 
 
 def _copies_in(release: Release) -> str:
-    """Say how many copies there are, of records or of a statistic, whose only output is none."""
+    """Say how many copies there are; the only output of a statistic is no copy."""
     from bayesdp.display.words import count_of
 
     of_records = release.parts[0].mechanism.space.from_records is not None
