@@ -75,6 +75,14 @@ def _of_mapping(thing: Mapping[Any, Any]) -> Iterator[Any]:
         yield value
 
 
+def _of_set(thing: set[Any] | frozenset[Any]) -> Iterator[bytes]:
+    """Yield the members' bytes in order, as that of a set is another in another process."""
+    yield from sorted(
+        b"".join(len(piece).to_bytes(8, "big") + piece for piece in _pieces(member, ()))
+        for member in thing
+    )
+
+
 def _of_code(code: types.CodeType) -> Iterator[Any]:
     yield code.co_code
     yield list(code.co_consts)
@@ -144,7 +152,7 @@ _WAYS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Any]], ...] = (
     (lambda x: isinstance(x, bytes), lambda x: [x]),
     (lambda x: isinstance(x, Mapping), _of_mapping),
     (lambda x: isinstance(x, list | tuple), iter),
-    (lambda x: isinstance(x, set | frozenset), lambda x: [repr(sorted(map(repr, x))).encode()]),
+    (lambda x: isinstance(x, set | frozenset), _of_set),
     (_is_array, lambda x: [str(x.dtype).encode(), repr(x.shape).encode(), x.tobytes()]),
     (_is_frame, _of_frame),
     (lambda x: isinstance(x, functools.partial), lambda x: [x.func, x.args, x.keywords]),

@@ -204,10 +204,13 @@ def test_fingerprints():
         *(bdp.BinomialModel(), bdp.BinomialModel((1, 2)), functools.partial(slow, seconds=1)),
         *(functools.partial(slow, seconds=2), lambda x: x + 1, lambda x: x + 2, bdp.Count(1, 3)),
         *(_adds(1), _adds(2), _adds(1).__call__, np.mean, np.random.default_rng(1)),
+        *({bdp.Count(1, 3)}, {bdp.Count(2, 3)}, {1, 3}, {"1", "2"}),  # whatever a repr shows
     ]
     prints = [fingerprint(thing, b"salt") for thing in things]
     assert len(set(prints)) == len(things)
     assert fingerprint(1, b"other") != fingerprint(1, b"salt")
+    two = [bdp.Count(1, 3), bdp.Count(2, 3)]
+    assert fingerprint({*two}, b"salt") == fingerprint({*two[::-1]}, b"salt")
     for make in (lambda: _adds(3), lambda: bdp.BinomialModel((2, 2)), frame.copy):
         assert fingerprint(make(), b"salt") == fingerprint(make(), b"salt")
     compiled = numba.njit(_doubles)

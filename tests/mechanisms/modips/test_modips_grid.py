@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -36,8 +37,10 @@ def exact_law(made: bdp.mechanisms.ModipsGridMechanism, statistic) -> np.ndarray
 def exact_loss(made: bdp.mechanisms.ModipsGridMechanism, pairs) -> float:
     laws = {}
     for each in itertools.chain(*pairs):
-        laws[str(each)] = exact_law(made, each)
-    return max(np.abs(laws[str(one)] - laws[str(other)]).max() for one, other in pairs)
+        laws[pickle.dumps(each)] = exact_law(made, each)
+    return max(
+        np.abs(laws[pickle.dumps(one)] - laws[pickle.dumps(other)]).max() for one, other in pairs
+    )
 
 
 @pytest.mark.parametrize("calibration", ["corrected", "published"])
