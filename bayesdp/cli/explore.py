@@ -33,8 +33,7 @@ def explore(
 
     whole = Release.load(release)
     released = options.of_group(whole, group)
-    if group is not None:
-        title = title or f"{whole.variable}, {whole.by} {group}"
+    title = title or options.title_of_group(whole, group)
     model = BinomialModel(options.pair("prior", prior), n=n)
     page = write_explorer(released, out, model=model, level=level, title=title, force=force)
     typer.echo(f"explorer written to {page}")

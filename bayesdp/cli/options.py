@@ -45,6 +45,11 @@ def of_group(release: Release, group: str | None) -> Release:
     return release[labels[group]]
 
 
+def title_of_group(release: Release, group: str | None) -> str | None:
+    """Return a page's title where it is about one group of the release, or None."""
+    return None if group is None else f"{release.variable}, {release.by} {group}"
+
+
 def pair(name: str, text: str, example: str = "1,1") -> tuple[float, float]:
     """Parse two numbers from text such as 1,1."""
     values = numbers(name, text, example)

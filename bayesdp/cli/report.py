@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bayesdp.cli.options import Force, Group, Out, of_group
+from bayesdp.cli.options import Force, Group, Out, of_group, title_of_group
 from bayesdp.cli.posteriors import read_posterior
 
 
@@ -26,7 +26,6 @@ def report(
 
     idata, whole = read_posterior(posterior), Release.load(release)
     released = of_group(whole, group)
-    if group is not None:
-        title = title or f"{whole.variable}, {whole.by} {group}"
+    title = title or title_of_group(whole, group)
     page = write_report(idata, released, out, level=level, title=title, force=force)
     typer.echo(f"report written to {page}")

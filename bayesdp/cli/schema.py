@@ -131,10 +131,10 @@ def _faults(schema: Schema, data: Path) -> Iterator[str]:
 
     there = names_in(data)
     ids = [schema.unit.person] if isinstance(schema.unit, Person) else []
-    absent = [name for name in (*ids, *schema.columns) if name not in there]
-    if absent:
+    wanted = [*ids, *schema.columns]
+    if absent := [name for name in wanted if name not in there]:
         yield from (f"column {quoted(name)} isn't there" for name in absent)
-        if not seem_names(there, [*ids, *schema.columns]):
+        if not seem_names(there, wanted):
             yield "its first line has no name like these, may be a record and isn't shown"
             return
         yield from (f"column {quoted(name)} isn't in the schema" for name in _others(schema, data))

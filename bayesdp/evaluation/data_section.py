@@ -120,13 +120,12 @@ class DataSection(BaseModel):
             )
         raise InvalidInput(f"synthesizer is {quoted(name)}, which takes {way}")
 
-    def check_named_by(self, name: str, synthesizer: Synthesizer) -> None:
+    def check_named_by(self, name: str, synthesizer: Any) -> None:
         """Raise InvalidInput, before anything is read, if it names other columns than these."""
         if not synthesizer.named:
             return
         given = self.columns or [str(self.column)]
-        own: list[str] = getattr(synthesizer, "columns")  # noqa: B009  # of a named one
-        if absent := [each for each in own if each not in given]:
+        if absent := [each for each in synthesizer.columns if each not in given]:
             raise InvalidInput(
                 f"the data are said to be of {quoted(','.join(given))}, but {quoted(name)} takes "
                 f"all columns of its own declaration, as of a schema, and so {listed(absent)} too: "
