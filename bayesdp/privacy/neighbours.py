@@ -49,10 +49,19 @@ def check_neighbours(neighbours: str) -> Neighbours:
 
 def check_edge_or_node(neighbours: str) -> Neighbours:
     """Return the relation of graphs that is asked for, or raise InvalidInput."""
+    return _one_of("of graphs", neighbours, Neighbours.EDGE, Neighbours.NODE)
+
+
+def check_of_records(neighbours: str) -> Neighbours:
+    """Return the relation of records that is asked for, or raise InvalidInput."""
+    return _one_of("for records", neighbours, Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE)
+
+
+def _one_of(what: str, neighbours: str, one: Neighbours, other: Neighbours) -> Neighbours:
     relation = check_neighbours(neighbours)
-    if relation not in (Neighbours.EDGE, Neighbours.NODE):
+    if relation not in (one, other):
         raise InvalidInput(
-            f"neighbours is {quoted(relation.value)}; of graphs it must be 'edge' or 'node'"
+            f"neighbours is {quoted(relation.value)}; {what} it must be '{one}' or '{other}'"
         )
     return relation
 

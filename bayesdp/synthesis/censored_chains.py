@@ -21,8 +21,8 @@ from bayesdp.engines.stan import sampling as stan
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.censored.posterior import CensoredPosteriorMechanism
 from bayesdp.mechanisms.randomness import random_words
-from bayesdp.privacy.neighbours import Neighbours
-from bayesdp.synthesis.censor.model import censor, check_relation, clipping_interval
+from bayesdp.privacy.neighbours import Neighbours, check_of_records
+from bayesdp.synthesis.censor.model import censor, clipping_interval
 from bayesdp.synthesis.posterior import last_draws, share_of
 from bayesdp.synthesis.withheld import sample
 
@@ -98,7 +98,7 @@ class Chains:
     @property
     def interval(self) -> tuple[float, float]:
         """Interval that every record's weighted log density is clipped to."""
-        relation = check_relation(self.neighbours)
+        relation = check_of_records(self.neighbours)
         return clipping_interval(self.share, relation, self.center, self.law.discrete)
 
     @property
@@ -112,7 +112,7 @@ class Chains:
         self, n: int, size: int, columns: tuple[tuple[str, str], ...]
     ) -> CensoredPosteriorMechanism:
         """Describe a release as a mechanism, which holds n under replace-one only."""
-        public = n if check_relation(self.neighbours) is Neighbours.REPLACE_ONE else None
+        public = n if check_of_records(self.neighbours) is Neighbours.REPLACE_ONE else None
         return CensoredPosteriorMechanism(public, size, *self.interval, columns, engine=self.engine)
 
     def points(

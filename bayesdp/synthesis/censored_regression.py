@@ -27,9 +27,10 @@ from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
+from bayesdp.privacy.neighbours import check_of_records
 from bayesdp.release import Release
 from bayesdp.synthesis.base import Synthesizer
-from bayesdp.synthesis.censor.model import check_relation, check_weights
+from bayesdp.synthesis.censor.model import check_weights
 from bayesdp.synthesis.censored_base import CensoredSynthesizer
 from bayesdp.synthesis.censored_regression_weights import (
     PublicRegressionWeights,
@@ -156,7 +157,7 @@ class CensoredRegressionSynthesizer(CensoredSynthesizer, Synthesizer):
 
         check_one_of("family", self.family, tuple(FAMILIES))
         check_one_of("engine", self.engine, _ENGINES)
-        check_relation(self.neighbours)
+        check_of_records(self.neighbours)
         if (self.family == CATEGORICAL) != (self.categories is not None):
             raise InvalidInput(
                 "categories go with family='categorical', and only with it; list all that can "

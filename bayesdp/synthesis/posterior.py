@@ -22,14 +22,13 @@ from bayesdp.mechanisms.randomness import random_words
 from bayesdp.privacy import composition
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
-from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.neighbours import Neighbours, check_of_records
 from bayesdp.private_folder import sweep
 from bayesdp.release import Release
 from bayesdp.synthesis.base import Synthesizer
 from bayesdp.synthesis.censor.model import (
     Censored,
     censored,
-    check_relation,
     check_weights,
     clipping_interval,
     is_discrete,
@@ -143,7 +142,7 @@ class PosteriorSynthesizer(Synthesizer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        relation = check_relation(self.neighbours)
+        relation = check_of_records(self.neighbours)
         if self.center is not None and not math.isfinite(as_float(self.center)):
             raise InvalidInput(f"center is {quoted(self.center)}; it must be a finite number")
         if self.size is None and relation is Neighbours.ADD_REMOVE:
@@ -214,7 +213,7 @@ class PosteriorSynthesizer(Synthesizer):
         from bayesdp.synthesis.prediction import Predictor
 
         n = source.tracer.axes.n
-        public_n = n if check_relation(self.neighbours) is Neighbours.REPLACE_ONE else None
+        public_n = n if check_of_records(self.neighbours) is Neighbours.REPLACE_ONE else None
         size = n if self.size is None else int(self.size)
         with without_notices():
             predictor = Predictor(self.model, source.tracer, size, dict(self.covariates or {}))
@@ -266,7 +265,7 @@ class PosteriorSynthesizer(Synthesizer):
 
         interval = clipping_interval(
             share_of(float(self.epsilon), self.copies),
-            check_relation(self.neighbours),
+            check_of_records(self.neighbours),
             self.center,
             is_discrete(self.model),
         )

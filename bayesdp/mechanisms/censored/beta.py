@@ -69,7 +69,6 @@ from bayesdp.mechanisms.censored.inputs import (
     check_largest,
     check_moderate_prior,
     check_prior_lambda,
-    of_records,
     risky_pairs,
 )
 from bayesdp.mechanisms.censored.records import check_statistic, in_order, with_weights
@@ -80,7 +79,7 @@ from bayesdp.mechanisms.censored.weights import (
     unit_scale,
 )
 from bayesdp.privacy.guarantee import check_epsilon
-from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours
+from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours, check_of_records
 from bayesdp.privacy.profile import Profile, pure_profile
 
 Floats = NDArray[np.float64]
@@ -160,7 +159,7 @@ class CensoredBetaMechanism(Mechanism):
         made: dict[str, Any] = {
             "interval": check_interval(self.interval),
             "size": check_at_least_one("size", self.size),
-            "neighbours": of_records(self.neighbours),
+            "neighbours": check_of_records(self.neighbours),
             "prior_phi": check_moderate_prior(self.prior_phi, "prior_phi"),
             "prior_lambda": check_prior_lambda(self.prior_lambda),
             "grid": check_bits(self.grid),
@@ -198,7 +197,7 @@ class CensoredBetaMechanism(Mechanism):
             )
         if not math.isfinite(center := as_float(center)):
             raise InvalidInput(f"center is {quoted(given)}; it must be a finite number")
-        relation = of_records(neighbours)
+        relation = check_of_records(neighbours)
         half = share / _TIMES[relation] / 2
         while True:
             interval = (center - half, center + half)
@@ -229,7 +228,7 @@ class CensoredBetaMechanism(Mechanism):
         InvalidInput
             If the relation isn't one of records, or is add/remove-one though n is public.
         """
-        relation = of_records(self.neighbours if neighbours is None else neighbours)
+        relation = check_of_records(self.neighbours if neighbours is None else neighbours)
         if relation == Neighbours.ADD_REMOVE and self.n is not None:
             raise InvalidInput(
                 "neighbours is 'add_remove', but n is public, so a record added or removed "

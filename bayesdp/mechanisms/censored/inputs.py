@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import as_float, is_number
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.neighbours import Neighbours
 
 _LARGEST_BITS = 32
 _MOST_RECORDS = 1 << 33  # up to which the prefix sums are exact
@@ -52,16 +52,6 @@ def check_some(data: Any) -> NDArray[np.float64]:
     if records.size == 0:
         raise InvalidInput("data is empty; there is nothing to release")
     return records
-
-
-def of_records(neighbours: str) -> Neighbours:
-    """Return the relation of that name if it is one of records, else raise InvalidInput."""
-    relation = check_neighbours(neighbours)
-    if relation not in (Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE):
-        raise InvalidInput(
-            f"neighbours is {quoted(relation.value)}; records have 'add_remove' and 'replace_one'"
-        )
-    return relation
 
 
 def check_interval(interval: Any) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from bayesdp.checks import is_number
 from bayesdp.engines.pymc.sampling import import_pymc, without_notices
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.guarantee import check_epsilon
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.neighbours import Neighbours, check_of_records
 from bayesdp.synthesis.withheld import withheld
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def censored(
     record_dim: str | None,
 ) -> Censored:
     """Build the censored model of `censor`, with its interval and its records' axis."""
-    relation = check_relation(neighbours)
+    relation = check_of_records(neighbours)
     epsilon = check_epsilon(epsilon)
     tracer, terms = traced(model, record_dim, public_n=relation is Neighbours.REPLACE_ONE)
     import pytensor.tensor as pt
@@ -174,17 +174,6 @@ def traced(model: pm.Model, record_dim: str | None, *, public_n: bool) -> tuple[
 def is_discrete(model: pm.Model) -> bool:
     """Return True if all observed variables are discrete: no log-likelihood is above 0."""
     return all(np.dtype(rv.dtype).kind in "iub" for rv in model.observed_RVs)
-
-
-def check_relation(neighbours: str) -> Neighbours:
-    """Return one of the two relations between tables, or raise InvalidInput."""
-    relation = check_neighbours(neighbours)
-    if relation not in (Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE):
-        raise InvalidInput(
-            f"neighbours is {quoted(relation.value)}; for records it must be 'add_remove' or "
-            "'replace_one'"
-        )
-    return relation
 
 
 def clipping_interval(
