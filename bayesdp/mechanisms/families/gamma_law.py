@@ -30,12 +30,17 @@ of which the first and the last may have more than one maximum between them. Pie
 L changes by at most 3 on each and z by at most a factor of 2, where Gauss and Legendre's rule
 with 16 nodes is exact to 12 digits; a piece at both ends of which L is 50 below its largest, and so
 everywhere between, is left out.
+
+The law as a curve. Given n and the sum, what T depends on is a function of log T alone, analytic
+where |Im log T| < pi. So where many totals have one sum, as the draws of an audit do, it is a
+Chebyshev polynomial of log T, whose degree is doubled until its last coefficients are rounding.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -57,6 +62,8 @@ _CHANGE = 3.0  # of L over a piece
 _FINE = 8  # steps of the lattice to the scale of g, at least
 _LARGEST = 1e100
 _BLOCK = 1 << 13  # sums and totals taken at once
+_DEGREES = (32, 64, 128, 256)  # of the polynomials that stand for the law of many totals
+_ROUNDING = 1e-13  # of logs, relative where they are beyond 1
 _log_gamma = scipy.special.gammaln
 
 
@@ -106,10 +113,43 @@ def gamma_law(
     blurred = np.empty(totals.size)
     for n in np.unique(numbers):
         (own,) = np.nonzero(numbers.ravel() == n)
-        for block in np.array_split(own, math.ceil(own.size / _BLOCK)):
-            given = totals.ravel()[block], sums.ravel()[block]
-            blurred[block] = _log_mean(family, mechanism, int(n), *given)
+        given = totals.ravel()[own], sums.ravel()[own]
+        blurred[own] = _log_means(partial(_log_mean, family, mechanism, int(n)), *given)
     return np.asarray(np.where(inside, logs + blurred.reshape(totals.shape), -np.inf))
+
+
+def _log_means(log_mean: Callable[..., Floats], totals: Floats, sums: Floats) -> Floats:
+    """Compute a function of totals and sums, as a curve of the totals where few sums have many."""
+    logs = np.empty(totals.size)
+    left = np.ones(totals.size, dtype=bool)
+    different, of = np.unique(sums, return_inverse=True)
+    if different.size * _DEGREES[-1] < totals.size:
+        for which, one in enumerate(different):
+            own = of == which
+            if curve := _curve(log_mean, totals[own], one):
+                logs[own], left[own] = curve(np.log(totals[own])), False
+    (rest,) = np.nonzero(left)
+    for start in range(0, rest.size, _BLOCK):
+        block = rest[start : start + _BLOCK]
+        logs[block] = log_mean(totals[block], sums[block])
+    return logs
+
+
+def _curve(
+    log_mean: Callable[..., Floats], totals: Floats, one: float
+) -> np.polynomial.Chebyshev | None:
+    """Return the polynomial of the totals' logs, given a sum; None if the last isn't exact."""
+    ends = np.log(totals.min()), np.log(totals.max())
+    if not ends[0] < ends[1]:
+        return None
+    for degree in _DEGREES:
+        curve = np.polynomial.Chebyshev.interpolate(
+            lambda logs: log_mean(np.exp(logs), np.full(logs.size, one)), degree, domain=ends
+        )
+        sizes = np.abs(curve.coef)
+        if sizes[-4:].max() <= _ROUNDING * max(1.0, sizes.max()):
+            return curve
+    return None
 
 
 def _log_mean(

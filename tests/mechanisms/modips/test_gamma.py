@@ -146,6 +146,23 @@ def test_the_law_is_the_integral_over_the_noisy_sum(
         )
 
 
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize(
+    ("bounding", "n", "scales"),
+    [("inflated", 6, (2.0,)), ("truncated", 6, (2.0,)), ("inflated", None, (1.5, 2.0))],
+)
+def test_the_law_of_many_outputs_is_that_of_each(noise, bounding, n, scales):
+    """Many totals of one sum are read off a polynomial, a few are integrated one by one."""
+    family = Gamma((0.5, 3.0), shape=2.5, prior=(2.0, 1.5))
+    made = SBS(family, 3, scales, n, noise=noise, bounding=bounding)
+    rng = np.random.default_rng(0)
+    outputs = rng.lognormal(sigma=[[1.0], [4.0]] * 300, size=(600, 3))
+    statistic = np.array([9.5]) if n else np.array([6.0, -2.0])
+    at_once = made.logp(outputs, statistic)
+    few = [made.logp(some, statistic) for some in np.array_split(outputs[:60], 6)]
+    assert at_once[:60] == pytest.approx(np.concatenate(few), rel=1e-11, abs=1e-11)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("bounding", ["inflated", "truncated"])
 def test_the_law_is_the_sum_over_the_lattice(bounding):
