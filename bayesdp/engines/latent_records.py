@@ -16,6 +16,7 @@ from bayesdp.engines.cell_layout import ends_of
 from bayesdp.engines.drawn_copies import Drawn, log_predictive, predictive_of
 from bayesdp.engines.latent_classes import Mode, Noisy, fitted_mode
 from bayesdp.engines.raked_tables import Raked, Raking, raked, raking_of
+from bayesdp.engines.raking_dual import Metric
 from bayesdp.engines.table_choices import (
     draw_masses,
     gaps_of,
@@ -286,7 +287,7 @@ def _chain(
         moves = max(10, round(problem.size()) // 5)
     ends = ends_of([one.counts.size for one in problem.noisy])
     places, cells = _whole_copies(problem, layout), watched(problem)
-    tables, told, weights = [], [], []
+    tables, told, weights, metric = [], [], [], Metric()
     unseen, grid = unseen_counts(problem, layout), grid_of(problem.concentration)
     proposed = accepted = 0
     for t in range(1, warmup + draws * thin + 1):
@@ -312,7 +313,7 @@ def _chain(
         if past // thin in kept:
             table = Raked(state.records[: state.n[0]].copy(), 0.0, math.inf)
             if raking is not None:
-                table = raked(table.records, raking, fresh)
+                table = raked(table.records, raking, fresh, metric)
             gaps = gaps_of(problem.chosen, problem.pooled(table.records))
             weights.append(log_choice(problem.chosen, gaps) - law)
             tables.append(table)

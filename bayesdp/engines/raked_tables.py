@@ -36,29 +36,24 @@ L of the choice as a factor of the likelihood, and the raked table T* of it is w
 L(T*) / L(T), so that L stands at the table that is kept: of the chain's tables as many are drawn
 again by these weights, whose effective number is checked (`bayesdp.engines.table_choices`).
 
-The multipliers lambda = (M w - z*) / v minimize the convex dual,
+The multipliers lambda = (M w - z*) / v minimize the convex dual (`bayesdp.engines.raking_dual`),
 
     sum v lambda^2 / 2 + lambda z* + rho sum_i exp(-sum of i's multipliers / rho).
-
-Where noise is narrow it is steep in some directions and flat in others, as a level's cells are in
-many marginals: of 923 cells at epsilon 10, L-BFGS was far from the optimum after 300 steps, which
-took twice the time of Newton's eight. So up to 1,500 cells it is Newton's method, and L-BFGS where
-equations of so many would take too long.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, optimize
+from scipy import optimize
 
 from bayesdp.engines.latent_classes import Noisy
-from bayesdp.kernels.table.raking import LARGEST, Marginals, cross, tilt
+from bayesdp.engines.raking_dual import Dual, Metric, counted, minimize
+from bayesdp.kernels.table.raking import LARGEST, Marginals
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -69,12 +64,8 @@ _NOISE = 1.0
 """Standard deviation of a log weight that noise alone may make."""
 _RUNS = 10
 """Most runs of a column's levels."""
-_DENSE = 1500
-"""Most cells where equations of all of them are solved at once."""
-_STEPS, _NEWTON = 300, 60
-_FALL, _LEAST_STEP = 1e-4, 1e-8  # of what the slope promises, and of a Newton step
-_NEAR = 0.05
-"""Root mean square of the dual's slope, in standard deviations of noise, that is as good as 0."""
+_OPEN = 0.1
+"""Root mean square of what weights leave open, in standard deviations of noise; more is told."""
 
 
 class Raking(NamedTuple):
@@ -180,7 +171,9 @@ def raking_of(
     return made._replace(variances=np.concatenate(each))
 
 
-def raked(records: NDArray[np.uint16], raking: Raking, rng: np.random.Generator) -> Raked:
+def raked(
+    records: NDArray[np.uint16], raking: Raking, rng: np.random.Generator, metric: Metric
+) -> Raked:
     """Rake a latent table to the released counts with fresh noise added.
 
     Parameters
@@ -189,6 +182,8 @@ def raked(records: NDArray[np.uint16], raking: Raking, rng: np.random.Generator)
         Levels of a latent table.
     raking : Raking
     rng : numpy Generator
+    metric : Metric
+        That of the chain's tables before this one.
     """
     if not len(records):
         return Raked(records, 0.0, LEAST_RHO)
@@ -197,99 +192,12 @@ def raked(records: NDArray[np.uint16], raking: Raking, rng: np.random.Generator)
     aims = np.concatenate(
         [raking.pooled(one, one.counts + one.noise(rng, 1)[0]) for one in raking.noisy]
     )
-    counts, weights = np.empty(aims.size), np.empty(len(records))
-    tilt(raking.marginals, runs, np.zeros(aims.size), 0.0, weights, counts)
-    dual = _Dual(raking, runs, aims, _rho(counts, variances, len(records)), weights, counts)
-    if aims.size <= _DENSE:
-        _by_newton(dual)
-    else:
-        _by_lbfgs(dual)
-    off = math.inf if weights.max() >= math.exp(LARGEST) else dual.off
-    total = math.floor(weights.sum() + rng.random()) if raking.n is None else raking.n
-    return Raked(records[systematic(weights, total, rng)], off, dual.rho)
-
-
-@dataclass
-class _Dual:
-    """The dual of a table's raking, and the weights and counts at the multipliers last tried.
-
-    Attributes
-    ----------
-    raking : Raking
-    runs : ndarray of uint16, shape (n, d)
-    aims : ndarray, shape (all cells,)
-        Released counts, with fresh noise.
-    rho : float
-    weights, counts : ndarray, shapes (n,) and (all cells,)
-        Overwritten.
-    slope : ndarray, shape (all cells,)
-    """
-
-    raking: Raking
-    runs: NDArray[np.uint16]
-    aims: Floats
-    rho: float
-    weights: Floats
-    counts: Floats
-    slope: Floats = field(init=False)
-
-    def at(self, given: Floats) -> float:
-        """Return the dual at these multipliers, and keep its slope."""
-        variances = self.raking.variances
-        tilt(self.raking.marginals, self.runs, given, 1 / self.rho, self.weights, self.counts)
-        self.slope = given * variances + self.aims - self.counts
-        value = given @ (given * variances) / 2 + given @ self.aims
-        return float(value + self.rho * self.weights.sum())
-
-    def curvature(self, into: Floats) -> None:
-        """Write the lower half of the dual's second derivatives, where it was last tried."""
-        cross(self.raking.marginals, self.runs, self.weights, into)
-        into /= self.rho
-        into[np.diag_indices_from(into)] += self.raking.variances
-
-    @property
-    def off(self) -> float:
-        """Root mean square of the slope, in standard deviations of the noise."""
-        return math.sqrt(float(np.mean(self.slope**2 / self.raking.variances)))
-
-
-def _by_newton(dual: _Dual) -> None:
-    """Minimize by Newton's method, its steps halved while the dual falls by too little."""
-    given = np.zeros(dual.aims.size)
-    value, square = dual.at(given), np.empty((given.size, given.size))
-    for _ in range(_NEWTON):
-        if dual.off < _NEAR:
-            return
-        dual.curvature(square)
-        slope = dual.slope
-        try:
-            step = linalg.cho_solve(linalg.cho_factor(square, lower=True, overwrite_a=True), -slope)
-        except linalg.LinAlgError:  # by rounding alone: at least the variances are its eigenvalues
-            return
-        share = 1.0
-        while (tried := dual.at(given + share * step)) > value + _FALL * share * (slope @ step):
-            share /= 2
-            if share < _LEAST_STEP:
-                return
-        given, value = given + share * step, tried
-
-
-def _by_lbfgs(dual: _Dual) -> None:
-    """Minimize by L-BFGS, in units in which the dual's curvature is about 1."""
-    start = np.zeros(dual.aims.size)
-    dual.at(start)
-    units = 1 / np.sqrt(dual.raking.variances + dual.counts / dual.rho)
-
-    def both(u: Floats) -> tuple[float, Floats]:
-        return dual.at(u * units), dual.slope * units
-
-    def near_enough(u: Floats) -> None:  # whose slope was the last to be computed
-        if dual.off < _NEAR:
-            raise StopIteration
-
-    minimize: Any = optimize.minimize
-    options = {"maxiter": _STEPS, "maxfun": 2 * _STEPS, "ftol": 0.0, "gtol": 0.0}
-    minimize(both, start, jac=True, method="L-BFGS-B", callback=near_enough, options=options)
+    counts = counted(raking.marginals, runs, aims.size)
+    dual = Dual(raking.marginals, variances, runs, aims, _rho(counts, variances, len(records)))
+    minimize(dual, metric)
+    off = math.inf if dual.weights.max() >= math.exp(LARGEST) else dual.off
+    total = math.floor(dual.weights.sum() + rng.random()) if raking.n is None else raking.n
+    return Raked(records[systematic(dual.weights, total, rng)], off, dual.rho)
 
 
 def beside_noise(levels: Sequence[int], noisy: Sequence[Noisy], pool: Pool | None = None) -> float:
@@ -302,7 +210,7 @@ def beside_noise(levels: Sequence[int], noisy: Sequence[Noisy], pool: Pool | Non
 
 def unfinished(off: Floats) -> bool:
     """Return True if some table's weights aren't those at the optimum."""
-    return bool(np.any(off > 2 * _NEAR))
+    return bool(np.any(off > _OPEN))
 
 
 def _by_pool(noisy: Sequence[Noisy], own: Mapping[int, Integers]) -> list[Noisy]:
