@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ Floats = NDArray[np.float64]
 
 _GUARD = 8  # numbers on either side of an array, that nobody may write to
 _UNTOUCHED = -1.234567e300
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _BEYOND = 1.234567e299  # what lies around records that aren't there
 
 
@@ -117,7 +119,8 @@ def call(name: str, function: Callable[..., Any], *given: Any) -> Any:
 
 
 def _first_line(message: str) -> str:
-    """Find the first line of numba's error that says what is wrong."""
+    """Find the first line of numba's error that says what is wrong, without its colours."""
+    message = _COLOURS.sub("", message)
     lines = [line.strip() for line in message.splitlines()]
     said = [line for line in lines if line and not line.startswith(("Failed in", "-", ">>>"))]
     return said[0] if said else message.strip()

@@ -139,7 +139,7 @@ KNOWN = bdp.Release.of(bdp.mechanisms.LaplaceMechanism(1.0, 1.0, REPLACE, n=5), 
             {"statistic": untypable},
             SUM,
             bdp.errors.InvalidInput,
-            "statistic doesn't compile: [^\n]+$",
+            "statistic doesn't compile: [^\n\x1b]+$",
         ),
         (
             {"statistic": dividing},
