@@ -128,6 +128,7 @@ class RecordModel(Model):
     family: ClassVar[str] = "records"
     views: ClassVar[tuple[type[View], ...]] = (NoiseView, AnswersView, ChoiceView, DrawnCountsView)
     engines: ClassVar[tuple[str, ...]] = ("augmentation",)
+    takes_groups: ClassVar[bool] = False
     reason: ClassVar[str] = (
         "the model is given as draws of records, whose statistic has no law to sum them out by, so "
         "chains go over the records"
