@@ -109,4 +109,6 @@ def fit_line(release: Release, folder: Path) -> str | None:
     ranged = any(each.name == "n" and not each.kind.startswith("int") for each in fields)
     if mechanism.n is None and ranged:
         words.append("--n SMALLEST:LARGEST")
+    if len(release.parts) > 1 and not MODELS[family].takes_groups:
+        words.append("--group NAME")
     return " ".join([*words, "--out posterior.nc"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -35,7 +36,8 @@ class Sampling:
 
     `error` is the Monte Carlo standard error of the mean; the others are None for
     independent draws, `rhat` also for a single chain. `chance` is a bound of the probability that
-    as many independent draws have so large an R-hat.
+    as many independent draws have so large an R-hat. A number that is `known` has no error, and
+    nothing else is defined.
     """
 
     error: float
@@ -43,6 +45,11 @@ class Sampling:
     chance: float = math.nan
     ess_bulk: float | None = None
     ess_tail: float | None = None
+    known: bool = False
+
+
+KNOWN = Sampling(0.0, math.nan, ess_bulk=math.nan, ess_tail=math.nan, known=True)
+"""Diagnostics of a known constant, which no chain can move."""
 
 
 def sampling_of_chains(x: NDArray[np.float64]) -> Sampling:
@@ -96,6 +103,8 @@ def problems(
 ) -> Iterator[str]:
     """List reasons to doubt Markov chains' draws, in words; a NaN counts as a failure.
 
+    Known constants are left out: they don't move, and needn't.
+
     R-hat is a reason where it is above `LARGEST_RHAT` by more than chance: the largest of all
     numbers is so large in at most one fit in 1,000 whose draws are independent. Draws that depend
     on one another exceed this more often, and are worth fewer, which ESS tells. In 4 chains of 500
@@ -114,6 +123,7 @@ def problems(
     nuts : bool
         Whether the sampler is NUTS, which records divergences.
     """
+    sampling = [one for one in sampling if not one.known]
     if any(one.rhat is None for one in sampling):
         yield "R-hat compares chains, and only one was run"
     elif bad := int(np.sum(_apart(sampling))):
@@ -197,9 +207,8 @@ def verdict(drawn: Draws, variables: Sequence[str], *, of: str, also: Sequence[s
     """
     if drawn.engine in APPROXIMATE:
         return verdict_on_approximation(drawn, 4)
-    columns = [np.asarray(drawn.posterior[name]) for name in variables]
-    flat = np.concatenate([x.reshape(*x.shape[:2], -1) for x in columns], axis=-1)
-    each = [sampling_of_chains(flat[..., k]) for k in range(flat.shape[-1])]
+    judged = {name: drawn.posterior[name] for name in variables}
+    each = [sampling_of_chains(x) for x in dataclasses.replace(drawn, posterior=judged).moving]
     diverging = drawn.sample_stats.get("diverging")
     divergences = None if diverging is None else int(diverging.sum())
     mixing = list(problems(each, divergences, of=of, nuts=drawn.engine in _NUTS))

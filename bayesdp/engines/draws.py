@@ -38,6 +38,9 @@ class Draws:
         The engine's own reasons to doubt its draws, in words.
     told : mapping of str to str
         Further information from the engine about its draws, for a fit's attrs.
+    known : mapping of str to ndarray of bool
+        Of variables that have known constants among their numbers, as the public size of one group
+        where others' are confidential: which these are, in the variable's shape.
     """
 
     posterior: Mapping[str, NDArray[np.float64]]
@@ -46,6 +49,38 @@ class Draws:
     versions: Mapping[str, str] = field(default_factory=dict)
     doubts: tuple[str, ...] = ()
     told: Mapping[str, str] = field(default_factory=dict)
+    known: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
+
+    @property
+    def moving(self) -> list[NDArray[Any]]:
+        """Draws of each number that can move, shape (chains, draws): all but known constants."""
+        return [
+            column
+            for name, draws in self.posterior.items()
+            for column in _columns(draws)[~self._known_of(name, draws)]
+        ]
+
+    def _known_of(self, name: str, draws: NDArray[Any]) -> NDArray[np.bool_]:
+        none = np.zeros(draws.shape[2:], dtype=np.bool_)
+        return np.asarray(self.known.get(name, none), dtype=np.bool_).ravel()
+
+
+def _columns(draws: Any) -> NDArray[Any]:
+    """Draws of each number of a variable, shape (numbers, chains, draws)."""
+    array = np.asarray(draws)
+    return np.moveaxis(array.reshape(*array.shape[:2], -1), -1, 0)
+
+
+def constants_beside(posterior: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.bool_]]:
+    """Mark numbers with one value in all chains beside others that move, as `Draws.known`.
+
+    Where a step moves all numbers at once, as NUTS does, they are constants, as the diagonal of a
+    correlation matrix is: a chain that is stuck has none that moves.
+    """
+    still = {name: np.ptp(draws, axis=(0, 1)) == 0 for name, draws in posterior.items()}
+    if all(np.all(each) for each in still.values()):
+        return {}
+    return {name: np.asarray(each) for name, each in still.items() if np.any(each)}
 
 
 def check_sampling(seed: int | None, **counts: Any) -> dict[str, Any]:

@@ -129,6 +129,7 @@ class Model:
       fit from their prior, by name, shape (draws, groups, ...), or (draws, ...) without groups;
     - `given_population(release, idata)` for `bdp.evaluate.variance_parts`: each proportion's or
       rate's moments, its latent count summed out, at draws of the population's parameters;
+    - `takes_groups`, whether one fit is of all groups of a release;
     - `means`, the variables that `bdp.evaluate.poststratify` averages over groups;
     - `predicted(release, part)` for `bdp.posterior_predictive`: a function of one draw of the
       parameters, by name, and a generator, which returns a new statistic for the mechanism,
@@ -144,6 +145,8 @@ class Model:
     """Engines that draw from the posterior; "auto" takes the first."""
     reason: ClassVar[str] = ""
     """Why "auto" takes the first engine."""
+    takes_groups: ClassVar[bool] = True
+    """Whether a fit takes all groups of a release; if not, it is of one of them."""
     usual: ClassVar[tuple[int, int]] = (4000, 1000)
     """Default numbers of draws and of warmup draws of a fit."""
     options: ClassVar[Mapping[str, Option]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import runpy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from bayesdp.checks import keep
-from bayesdp.engines.draws import Draws
+from bayesdp.engines.draws import Draws, constants_beside
 from bayesdp.errors import InvalidInput, kind_of, quoted
 from bayesdp.inference.base import Model, Run
 from bayesdp.inference.several import Releases, only_one
@@ -128,7 +129,10 @@ class PyMCModel(Model):
         from bayesdp.engines.pymc import sampling as pymc
 
         names = list(self.kept(run))
-        return pymc.sample(run.read, variables=names, progress=run.progress, **run.chained)
+        drawn = pymc.sample(run.read, variables=names, progress=run.progress, **run.chained)
+        if run.read.discrete_value_vars:  # which steps of their own move, or don't
+            return drawn
+        return dataclasses.replace(drawn, known=constants_beside(drawn.posterior))
 
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
         """Dimensions and coordinates as the pm.Model has them."""

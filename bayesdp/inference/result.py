@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     import arviz as az
 
 
+def known_of(name: str) -> str:
+    """Name, among constant data, the marks of a variable's known constants; see `Draws.known`."""
+    return f"{name}_known"
+
+
 def inference_data(
     drawn: Draws,
     release: Release,
@@ -56,8 +61,8 @@ def inference_data(
     observed_dims: dict[str, list[str]] = {}
     for each, suffix in every:
         constant |= _public_parameters(each, suffix)
-        outputs, own_dims = _observed(each, suffix)
-        observed, observed_dims = observed | outputs, observed_dims | own_dims
+        outputs, its_dims = _observed(each, suffix)
+        observed, observed_dims = observed | outputs, observed_dims | its_dims
     posterior = dict(drawn.posterior)
     coordinates: dict[str, Any] = {f"copy{suffix}": np.arange(r.copies) for r, suffix in every}
     coordinates |= own
@@ -67,17 +72,19 @@ def inference_data(
         constant = {name: value[0] for name, value in constant.items()}
         if not own and dims is None:
             posterior = {name: v.reshape(v.shape[:2]) for name, v in posterior.items()}
+    own_dims = {**{name: [*group, *own] for name in posterior}, **(dims or {})}
+    known = {known_of(name): marks for name, marks in drawn.known.items()}
     return to_inference_data(
         Draws(posterior, drawn.sample_stats, drawn.engine, drawn.versions),
         dims={
             **observed_dims,
-            **{name: [*group, *own] for name in posterior},
-            **(dims or {}),
+            **own_dims,
             **dict.fromkeys(constant, group),
+            **{known_of(name): own_dims[name] for name in drawn.known},
         },
         coords=coordinates,
         observed_data=observed,
-        constant_data=constant,
+        constant_data=constant | known,
         attrs={**_about(drawn, release, *others), **model, "engine_reason": reason},
     )
 

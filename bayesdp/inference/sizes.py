@@ -257,6 +257,12 @@ def sizes_of_parts(n: Any, parts: Sequence[Part], model: str) -> Sizes:
     return said
 
 
+def known_sizes(sizes: Sequence[Sizes]) -> dict[str, Any]:
+    """Mark the groups whose numbers of records are known, beside others', as `Draws.known`."""
+    known = np.array([len(each) == 1 for each in sizes])
+    return {"n": known} if known.any() and not known.all() else {}
+
+
 def alone(sizes: Sizes, engine: str, way_out: str) -> int:
     """Return the number of records, for an engine that needs one.
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bayesdp._version import __version__
-from bayesdp.engines.draws import check_sampling, to_inference_data
+from bayesdp.engines.draws import check_sampling, constants_beside, to_inference_data
 from bayesdp.engines.settings import check_settings
 from bayesdp.engines.stan.programs import Program, with_includes
 from bayesdp.errors import InvalidInput, kind_of
@@ -100,7 +101,7 @@ def sample(
         "engine": drawn.engine,
         "engine_versions": json.dumps(dict(drawn.versions)),
         **({"engine_settings": json.dumps(given)} if given else {}),
-        "verdict": verdict_on(drawn),
+        "verdict": verdict_on(dataclasses.replace(drawn, known=constants_beside(drawn.posterior))),
     }
     return to_inference_data(
         drawn,

@@ -56,11 +56,7 @@ def verdict_on(drawn: Draws, noises: Iterable[Noise] = (), remedy: str = REMEDY)
     if drawn.engine in APPROXIMATE:
         found = verdict_on_approximation(drawn, 4)
         return f"{found}; {conflict}" if conflict else found
-    each = [
-        sampling_of_chains(np.asarray(column))
-        for draws in drawn.posterior.values()
-        for column in np.moveaxis(draws.reshape(*draws.shape[:2], -1), -1, 0)
-    ]
+    each = [sampling_of_chains(column) for column in drawn.moving]
     diverging = drawn.sample_stats.get("diverging")
     divergences = None if diverging is None else int(diverging.sum())
     doubts = list(problems(each, divergences, of="numbers", nuts=drawn.engine in HAMILTONIAN))

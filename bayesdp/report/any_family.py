@@ -182,7 +182,7 @@ def _variable(
             zip(
                 _labels(str(name), array),
                 np.moveaxis(flat, -1, 0),
-                sampling_of(idata, flat),
+                sampling_of(idata, flat, str(name)),
                 strict=True,
             )
         )

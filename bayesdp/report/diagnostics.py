@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.engines.convergence import (
+    KNOWN,
     Sampling,
     problems,
     problems_of_weights,
     sampling_of_chains,
 )
 from bayesdp.engines.draws import APPROXIMATE
+from bayesdp.inference.result import known_of
 from bayesdp.inference.verdict import HAMILTONIAN, INDEPENDENT
 from bayesdp.report.inputs import attribute
 
@@ -55,7 +57,7 @@ class Computation:
     problems: tuple[str, ...]
 
 
-def sampling_of(idata: Any, draws: NDArray[np.float64]) -> list[Sampling]:
+def sampling_of(idata: Any, draws: NDArray[np.float64], name: str | None = None) -> list[Sampling]:
     """Assess how well the posterior was sampled, with one element for each number.
 
     Parameters
@@ -63,10 +65,18 @@ def sampling_of(idata: Any, draws: NDArray[np.float64]) -> list[Sampling]:
     idata : arviz.InferenceData
         A fit, whose attrs name the engine that ran.
     draws : ndarray, shape (chains, draws, numbers)
+    name : str, optional
+        The variable that the draws are of, where some of its numbers may be known constants.
     """
     engine, each = attribute(idata, "engine"), np.moveaxis(draws, -1, 0)
     if engine not in (*INDEPENDENT, *APPROXIMATE):
-        return [sampling_of_chains(x) for x in each]
+        known = np.zeros(len(each), dtype=np.bool_)
+        constant = getattr(idata, "constant_data", {})
+        if name is not None and (marks := known_of(name)) in constant:
+            known = np.asarray(constant[marks], dtype=np.bool_).ravel()
+        return [
+            KNOWN if still else sampling_of_chains(x) for x, still in zip(each, known, strict=True)
+        ]
     worth = float(attribute(idata, "importance_ess")) if engine in APPROXIMATE else math.inf
     return [Sampling(float(x.std()) / math.sqrt(min(worth, x.size))) for x in each]
 

@@ -201,7 +201,14 @@ def render_page(template: str, **content: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        {"pct": percent, "span": interval, "num": number, "up": rounded_up, "label": _label}
+        {
+            "pct": percent,
+            "span": interval,
+            "num": number,
+            "up": rounded_up,
+            "label": _label,
+            "defined": _defined,
+        }
     )
     return environment.get_template(template).render(
         version=__version__,
@@ -235,6 +242,8 @@ def interval(estimate: Estimate) -> str:
 
 def number(value: float, digits: int = 3) -> str:
     """A number with a few significant digits, and a power of ten only if it is huge or tiny."""
+    if math.isnan(value):
+        return "undefined"
     if value == math.inf:
         return "infinity"
     if value != 0 and not 1e-4 <= abs(value) < 1e7:
@@ -259,6 +268,13 @@ def rounded_up(value: float, digits: int = 4) -> str:
 def shipped_text(name: str) -> str:
     """Read a text file that ships in this folder."""
     return resources.files("bayesdp.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _defined(value: float, form: str = "") -> str:
+    """A diagnostic of chains, which has no value of chains that never move."""
+    if not math.isfinite(value):
+        return number(value)
+    return form % value if form else f"{value:,.0f}"
 
 
 def _title(summary: Summary | PosteriorSummary | TableSummary) -> str:

@@ -17,7 +17,7 @@ from bayesdp.release import Release
 from bayesdp.release.manifest import Label
 from bayesdp.synthesis.base import RecordSynthesizer
 
-_ANY_N = 1000  # records, to check what doesn't depend on how many there are
+_FEWEST = 1  # records: what can't be declared of them can't be of more
 
 
 @dataclass(frozen=True)
@@ -146,5 +146,5 @@ class PerturbedCoefficientsSynthesizer(RecordSynthesizer):
 
     @cached_property
     def _like(self) -> PerturbedCoefficientsMechanism:
-        """The mechanism, with a placeholder for the public n."""
-        return self.mechanism(_ANY_N, self.epsilon)
+        """The mechanism of the fewest records."""
+        return self.mechanism(_FEWEST, self.epsilon)

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import bayesdp as bdp
@@ -58,6 +59,26 @@ def test_json(released, run_cli):
     assert said["guarantee"]["epsilon"] == released.guarantee.epsilon
     assert "binomial" in said["models"]
     assert said["next"] == "bayesdp fit r --family binomial --out posterior.nc"
+
+
+def test_of_a_model_without_groups_the_next_line_takes_one(tmp_path, run_cli, monkeypatch):
+    """Of all groups at once the line would be refused."""
+    monkeypatch.chdir(tmp_path)
+    table = pd.DataFrame({"a": [0, 1, 1, 0] * 20, "b": [1, 0, 1, 1] * 20, "g": ["x", "y"] * 40})
+    table.to_csv("d.csv", index=False)
+    released = (
+        "synthesize d.csv --synthesizer log_linear --columns a,b --by g --groups x,y --epsilon 2 "
+        "--marginals '[[\"a\", \"b\"]]' --categories '{a = [0, 1], b = [0, 1]}' --out r"
+    )
+    expected = (
+        "bayesdp fit r --family log_linear --formula ... --n SMALLEST:LARGEST --group NAME "
+        "--out posterior.nc"
+    )
+    assert run_cli(released)[1].splitlines()[-1] == f"next: {expected}"
+    assert run_cli("inspect r")[1].splitlines()[-1] == f"next: {expected}"
+    bdp.Release.load("r")["x"].save("one")
+    line = expected.replace("fit r", "fit one").replace(" --group NAME", "")
+    assert run_cli("inspect one")[1].splitlines()[-1] == f"next: {line}"
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in RELEASES.iterdir()))

@@ -575,6 +575,19 @@ def test_a_saved_release_is_fitted_the_same(case, tmp_path, fitted):
     assert all(np.array_equal(one[name], other[name]) for name in case.variables)
 
 
+def test_it_says_whether_a_fit_is_of_all_groups(case):
+    release = case.release()
+    if release.by is None:
+        release = bdp.Release.of_groups(
+            dict.fromkeys("ab", (release.mechanism, list(release.outputs)))
+        )
+    if case.model.takes_groups:
+        case.model.read(release)
+        return
+    with pytest.raises(bdp.errors.InvalidInput, match="groups"):
+        case.model.fit(release)
+
+
 def test_labels_of_several_types_become_text():
     mechanism = bdp.mechanisms.BetaBinomialMechanism(5, 5, (1.0, 1.0))
     release = bdp.Release.of_groups({True: (mechanism, [1]), "x": (mechanism, [2])})

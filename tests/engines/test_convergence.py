@@ -5,6 +5,8 @@ import pytest
 from numpy.typing import NDArray
 
 from bayesdp.engines.convergence import LARGEST_RHAT, Sampling, problems, sampling_of_chains
+from bayesdp.engines.draws import Draws, constants_beside
+from bayesdp.inference.verdict import NO_PROBLEM, verdict_on
 
 FITS, NUMBERS, DRAWS = 20, 6, 150
 
@@ -58,3 +60,25 @@ def test_chains_that_each_stay_where_they_are_are_convicted_without_numpy_s_word
     once = np.zeros((2, 20))
     once[0, 3] = 1.0
     assert np.isfinite(sampling_of_chains(once).rhat)
+
+
+def test_a_known_constant_is_no_stuck_chain_and_a_stuck_chain_no_constant() -> None:
+    """A number that could move and never does is doubted, be it at one value in all chains."""
+    x = np.random.default_rng(1).normal(size=(4, 1000, 3))
+    x[..., 1] = 200.0
+    known = {"n": np.array([False, True, False])}
+    drawn = Draws({"n": x}, {}, "metropolis", known=known)
+    assert [column.tolist() for column in drawn.moving] == [x[..., k].tolist() for k in (0, 2)]
+    assert verdict_on(drawn).startswith(NO_PROBLEM)
+    x[..., 2] = 60.0
+    with pytest.warns(UserWarning, match=r"R-hat is above 1.01 in 1 of 2 numbers; bulk ESS"):
+        assert "of 2 numbers" in verdict_on(drawn)
+
+
+def test_what_stays_in_all_chains_beside_what_moves_is_a_constant() -> None:
+    moves = np.random.default_rng(1).normal(size=(2, 20, 2))
+    still = np.stack([np.ones((2, 20)), moves[..., 0]], axis=-1)
+    apart = np.repeat([[1.0], [2.0]], 20, axis=1)  # chains that are stuck at their starts
+    marks = constants_beside({"moves": moves, "still": still, "apart": apart})
+    assert {name: each.tolist() for name, each in marks.items()} == {"still": [True, False]}
+    assert constants_beside({"still": np.ones((2, 20))}) == {}

@@ -57,6 +57,28 @@ def test_the_posterior_is_the_binomial_s():
 
 
 @pytest.mark.slow
+def test_a_constant_of_the_model_is_no_stuck_chain_but_a_discrete_variable_may_be():
+    def constant(release: bdp.Release) -> pm.Model:
+        made = share(release)
+        with made:
+            pm.Deterministic("diagonal", pm.math.constant(1.0) * np.ones(2))
+        return made
+
+    def stuck(release: bdp.Release) -> pm.Model:
+        made = share(release)
+        with made:  # Metropolis can't leave the first value
+            pm.DiscreteUniform("far", 0, 10**9)
+            pm.Potential("held", -1e6 * pm.math.abs(made["far"] - 5 * 10**8))
+        return made
+
+    fit = {"seed": 1, "target_accept": 0.9}
+    idata = bdp.models.PyMCModel(constant).fit(RELEASE, **fit)
+    assert idata.attrs["verdict"].startswith("no problem found")
+    with pytest.warns(UserWarning, match="can't be relied on: R-hat"):
+        bdp.models.PyMCModel(stuck).fit(RELEASE, sampler="pymc", **fit)
+
+
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
 def test_dimensions_are_the_model_s_own():
     model = bdp.models.PyMCModel(shares)

@@ -138,6 +138,16 @@ def test_chains_that_have_not_mixed_are_said_to_be_bad(release, idata):
     assert "R-hat is above 1.01 in 2 of 2 numbers" in seen
 
 
+def test_of_chains_that_never_move_diagnostics_are_undefined(release, idata):
+    stuck = idata.copy()
+    stuck.attrs = {**idata.attrs, "engine": "augmentation"}
+    stuck.posterior["mu"] = 0 * stuck.posterior["mu"] + 3.0
+    page = render_posterior(summarize_posterior(stuck, release))
+    assert page.count("<td>undefined</td>") == 2 * 4  # the Monte Carlo error, too
+    assert "nan" not in words(page)
+    assert "R-hat is above 1.01 in 2 of 2 numbers" in words(page)
+
+
 def test_a_naive_posterior_and_a_reference_stand_beside_it(release, idata):
     naive = bdp.GaussianModel(prior=(0, 100), sd=2.0).fit_naive(release, draws=1000, seed=1)
     reference = {"mu": [12.0, math.nan]}

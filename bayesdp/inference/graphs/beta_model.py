@@ -101,6 +101,7 @@ class NetworkBetaModel(Model):
     family: ClassVar[str] = "beta_model"
     views: ClassVar[tuple[type[View], ...]] = (DyadsView,)
     engines: ClassVar[tuple[str, ...]] = ("pymc", "stan")
+    takes_groups: ClassVar[bool] = False
     variables: ClassVar[Sequence[str]] = ("beta",)
     reason: ClassVar[str] = (
         "the likelihood is closed, so NUTS samples it, by the engine always installed"

@@ -128,6 +128,7 @@ class ERGMModel(Model):
     family: ClassVar[str] = "ergm"
     views: ClassVar[tuple[type[View], ...]] = (GraphView,)
     engines: ClassVar[tuple[str, ...]] = ("exchange", "pymc", "stan")
+    takes_groups: ClassVar[bool] = False
     program: ClassVar[str] = "ergm_dyads"
     variables: ClassVar[Sequence[str]] = ("theta",)
     options: ClassVar[Mapping[str, Option]] = {"auxiliary": (None, None), "tempering": (None, None)}

@@ -131,6 +131,7 @@ class LogLinearModel(Model):
 
     family: ClassVar[str] = "log_linear"
     engines: ClassVar[tuple[str, ...]] = ("hmc", "gibbs", "pymc", "stan")
+    takes_groups: ClassVar[bool] = False
     usual: ClassVar[tuple[int, int]] = (1000, 1000)
     options: ClassVar[Mapping[str, Option]] = {
         "thin": (None, check_at_least_one),

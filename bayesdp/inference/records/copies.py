@@ -50,6 +50,7 @@ class CensoredCopiesModel(Model):
     """Name of the model that takes groups."""
     views: ClassVar[tuple[type[View], ...]] = (BetaCopiesView,)
     engines: ClassVar[tuple[str, ...]] = ("exchange",)
+    takes_groups: ClassVar[bool] = False
     reason: ClassVar[str] = (
         "the copies' law has a constant that nobody knows, and drawing from the mechanism again "
         "makes it cancel"

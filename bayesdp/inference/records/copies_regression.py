@@ -31,7 +31,7 @@ from bayesdp.inference.records.copies import (
     view_of_copies,
 )
 from bayesdp.inference.several import Releases, only_one
-from bayesdp.inference.sizes import kept_sizes, of_label, sizes_of_records
+from bayesdp.inference.sizes import kept_sizes, known_sizes, of_label, sizes_of_records
 from bayesdp.progress import bar
 from bayesdp.release import Part, Release
 
@@ -128,7 +128,8 @@ class CopiesRegressionModel(Model):
         if any(len(each) > 1 for each in target.sizes):
             posterior["n"] = kept[..., terms + 1 : -2].astype(np.int64)
         statistics = {"lp": kept[..., -2], "acceptance_rate": kept[..., -1]}
-        return Draws(posterior, statistics, "exchange", versions())
+        known = known_sizes(target.sizes)
+        return Draws(posterior, statistics, "exchange", versions(), known=known)
 
     def naive(self, run: Run) -> Draws:
         """Draw the coefficients given the copies' records, taken for confidential ones."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,6 +16,8 @@ Floats = NDArray[np.float64]
 
 _GUARD = 8  # numbers on either side of an array, that nobody may write to
 _UNTOUCHED = -1.234567e300
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_BEYOND = 1.234567e299  # what lies around records that aren't there
 
 
 def check_compiled(name: str, function: Any, *arguments: str) -> None:
@@ -76,6 +79,33 @@ def try_out(
     return out.copy()
 
 
+def no_records(size: int) -> Floats:
+    """Make an array of no records of this size, amid numbers that nobody may read."""
+    return np.full((2 * _GUARD, size), _BEYOND)[_GUARD:_GUARD]
+
+
+def try_without_records(
+    posterior: Callable[..., Any], rng: Any, none: NDArray[Any], theta: Floats
+) -> None:
+    """Call a model's posterior with `no_records`, or counts of none, as it is where n is 0.
+
+    Raises
+    ------
+    InvalidInput
+        If the function stops, or writes what isn't finite or was read from beyond the records.
+    """
+    try:
+        drawn = try_out("posterior", posterior, (rng, none), theta.size, of="theta", held=theta)
+        wrong = "" if np.all(np.abs(drawn) < _BEYOND / 2) else "gives no finite numbers"
+    except EngineFailed as error:
+        wrong = f"stops with {quoted(type(error.__cause__).__name__)}"
+    if wrong:
+        raise InvalidInput(
+            f"posterior {wrong} where there are no records, and n may be 0; draw theta from its "
+            "prior there, or give n a prior without 0, as range(1, 101)"
+        )
+
+
 def call(name: str, function: Callable[..., Any], *given: Any) -> Any:
     """Call a function, and show an error of the compiler's, or of its own, in one line."""
     from numba.core.errors import NumbaError
@@ -89,7 +119,8 @@ def call(name: str, function: Callable[..., Any], *given: Any) -> Any:
 
 
 def _first_line(message: str) -> str:
-    """Find the first line of numba's error that says what is wrong."""
+    """Find the first line of numba's error that says what is wrong, without its colours."""
+    message = _COLOURS.sub("", message)
     lines = [line.strip() for line in message.splitlines()]
     said = [line for line in lines if line and not line.startswith(("Failed in", "-", ">>>"))]
     return said[0] if said else message.strip()

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,16 +31,15 @@ from bayesdp.inference.records.functions import (
     check_compiled,
     checked_shapes,
     checked_support,
+    no_records,
     try_out,
+    try_without_records,
 )
 from bayesdp.inference.records.release import AdditiveLaw, law_of
 from bayesdp.inference.several import Releases, only_one
 from bayesdp.inference.sizes import kept_sizes, sizes_of_records
 from bayesdp.progress import bar
 from bayesdp.release import Release
-
-if TYPE_CHECKING:
-    pass
 
 Floats = NDArray[np.float64]
 
@@ -63,7 +62,8 @@ class RecordModel(Model):
     posterior : callable, (rng, records, theta)
         Draws theta given the records, shape (n, record_size), or, with a support, given their
         counts, shape (k,). theta holds its current value, so a step of a Markov chain that leaves
-        p(theta | records) invariant will do. n may be 0 if its prior allows it.
+        p(theta | records) invariant will do. There may be no records, where theta is to be drawn
+        from its prior, if the prior of n allows it.
     statistic : callable, (record, out)
         Computes what a record adds to the statistic that the mechanism randomised; for a
         randomized response, the record's category.
@@ -128,6 +128,7 @@ class RecordModel(Model):
     family: ClassVar[str] = "records"
     views: ClassVar[tuple[type[View], ...]] = (NoiseView, AnswersView, ChoiceView, DrawnCountsView)
     engines: ClassVar[tuple[str, ...]] = ("augmentation",)
+    takes_groups: ClassVar[bool] = False
     reason: ClassVar[str] = (
         "the model is given as draws of records, whose statistic has no law to sum them out by, so "
         "chains go over the records"
@@ -214,6 +215,7 @@ class RecordModel(Model):
         size = 1 if isinstance(law, Responses) else law.size
         lengths = {"statistic": "that of the release's statistic", "record": "the record's size"}
         lengths |= {"probabilities": "that of the support"}
+        empty = any(n == 0 for n, _ in sizes)
         rng = np.random.Generator(np.random.SFC64(0))
 
         def tried(name: str, given: tuple[Any, ...], length: int, held: Any = None) -> Floats:
@@ -225,6 +227,8 @@ class RecordModel(Model):
             one = tried("record", (rng, theta), self.record_size)
             tried("statistic", (one,), size)
             tried("posterior", (rng, one[None].repeat(2, axis=0)), theta.size, theta)
+            if empty:
+                try_without_records(self.posterior, rng, no_records(self.record_size), theta)
             of_each = (self.posterior, self.record, self.statistic)
             return record_chains.of_records(of_each, law, sizes, self.record_size)
         table = np.array([tried("statistic", (value,), size) for value in self.support])
@@ -232,4 +236,6 @@ class RecordModel(Model):
             raise InvalidInput("statistic gives NaN or infinity for a value of the support")
         tried("probabilities", (theta,), len(table))
         tried("posterior", (rng, np.ones(len(table), dtype=np.int64)), theta.size, theta)
+        if empty:
+            try_without_records(self.posterior, rng, np.zeros(len(table), dtype=np.int64), theta)
         return record_chains.of_counts((self.posterior, self.probabilities), table, law, sizes)

@@ -34,7 +34,7 @@ from bayesdp.inference.base import Model, Run
 from bayesdp.inference.predictive_statistics import Rng, Statistic, Theta, known_size
 from bayesdp.inference.readers import read_view
 from bayesdp.inference.several import Releases, only_one
-from bayesdp.inference.sizes import kept_sizes, sizes_of_records
+from bayesdp.inference.sizes import kept_sizes, known_sizes, sizes_of_records
 from bayesdp.progress import bar
 from bayesdp.release import Part, Release
 
@@ -189,7 +189,9 @@ class QuantileModel(Model):
         if any(len(known.target.sizes) > 1 for known in run.read):
             posterior["n"] = kept["n"]
         statistics = {"lp": kept["lp"].sum(2), "acceptance_rate": kept["acceptance_rate"].mean(2)}
-        return Draws(self._shaped(run, posterior), statistics, "metropolis", _versions())
+        known = known_sizes([known.target.sizes for known in run.read])
+        shaped = self._shaped(run, posterior)
+        return Draws(shaped, statistics, "metropolis", _versions(), known=known)
 
     def naive(self, run: Run) -> Draws:
         """Draw the parameters as if the sample had the released quantiles, or trimmed mean."""
@@ -204,7 +206,9 @@ class QuantileModel(Model):
             posterior["n"] = np.broadcast_to(
                 [round(_mean_size(known.target)) for known in run.read], location.shape
             ).copy()
-        return Draws(self._shaped(run, posterior), {"lp": lp.sum(2)}, "grid", _versions())
+        shaped = self._shaped(run, posterior)
+        known = {name: np.ones(n.shape[2:], bool) for name, n in shaped.items() if name == "n"}
+        return Draws(shaped, {"lp": lp.sum(2)}, "grid", _versions(), known=known)
 
     def about(self, run: Run, drawn: Draws) -> dict[str, str]:
         """The population, and the prior that was used, of each group where they differ."""

@@ -137,6 +137,7 @@ class LinearRegressionModel(Model):
 
     family: ClassVar[str] = "linear_regression"
     engines: ClassVar[tuple[str, ...]] = ("hmc", "gibbs", "pymc", "stan")
+    takes_groups: ClassVar[bool] = False
     reason: ClassVar[str] = _REASON
     usual: ClassVar[tuple[int, int]] = (1000, 600)
     naive_reason: ClassVar[str] = "naive: treats the noisy moments as true"

@@ -123,6 +123,7 @@ class LogisticRegressionModel(Model):
 
     family: ClassVar[str] = "logistic_regression"
     engines: ClassVar[tuple[str, ...]] = ("hmc", "gibbs", "pymc", "stan")
+    takes_groups: ClassVar[bool] = False
     usual: ClassVar[tuple[int, int]] = (1000, 1000)
     options: ClassVar[Mapping[str, Option]] = {"thin": (None, check_at_least_one)}
     naive_options: ClassVar[Mapping[str, Option]] = options

@@ -162,6 +162,7 @@ class TableModel(Model):
     family: ClassVar[str] = "table"
     views: ClassVar[tuple[type[View], ...]] = (MeasuredTableView, DrawnTableView)
     engines: ClassVar[tuple[str, ...]] = ("gibbs",)
+    takes_groups: ClassVar[bool] = False
     reason: ClassVar[str] = "records are latent, and every parameter of theirs is summed out"
     usual: ClassVar[tuple[int, int]] = (1000, 500)
     options: ClassVar[Mapping[str, Option]] = {

@@ -124,6 +124,7 @@ def test_variables_are_in_the_records_unit(kind):
     n = posterior["n"].to_numpy()
     assert set(np.unique(n[..., 0])) <= set(range(4, 9))
     assert set(np.unique(n[..., 1])) == {6}
+    assert idata.constant_data["n_known"].to_numpy().tolist() == [False, True]
     prior = bdp.prior_predictive(model, release, draws=20, seed=1).prior
     assert {name: prior[name].dims[2:] for name in prior.data_vars} == {
         name: posterior[name].dims[2:] for name in posterior.data_vars

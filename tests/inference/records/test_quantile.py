@@ -11,6 +11,7 @@ from scipy import special, stats
 import bayesdp as bdp
 from bayesdp.engines.latent_quantiles import QuantilePosterior, sample_naive, sample_quantiles
 from bayesdp.engines.trimmed_means import sample_naive_mean
+from bayesdp.report.html import write_report
 
 MANY = 5.0  # standard errors, of a false alarm of 6e-7
 PRIOR = (1.2, 1.0, 0.8, 0.6)
@@ -225,6 +226,25 @@ def test_variables_are_in_the_records_unit():
     assert np.all((outputs >= 0) & (outputs < 4))
     before = bdp.prior_predictive(model, release, draws=5, seed=1)
     assert before.prior["quantile"].dims == ("chain", "draw", "probability")
+
+
+@pytest.mark.slow
+def test_a_known_number_of_records_beside_a_prior_on_another_is_no_stuck_chain(tmp_path):
+    made = bdp.mechanisms.QuantileMechanism(3.0, (1, 2, 4, 8, 16))
+    release = bdp.Release.of_groups({"a": (made, [(0, 1, 2)]), "b": (made, [(1, 1, 2)])})
+    model = Model("lognormal", n={"a": 40, "b": range(30, 60)})
+    idata = model.fit(release, draws=1500, seed=1)
+    assert set(np.unique(idata.posterior["n"].sel(group="a"))) == {40}
+    assert idata.attrs["verdict"].startswith("no problem found")
+    assert idata.constant_data["n_known"].to_numpy().tolist() == [True, False]
+    page = write_report(idata, release, tmp_path / "page").read_text(encoding="utf-8")
+    rows = page[page.index('data-variable="n"') :].split("<tr>")[2:4]
+    assert [row.count("<td>undefined</td>") for row in rows] == [3, 0]
+    assert "Converged by every check" in page
+    naive = model.fit_naive(release, seed=1)
+    assert "no problem found" in naive.attrs["verdict"]
+    alone = Model("lognormal", n=range(30, 60)).fit_naive(release["a"], seed=1)
+    assert "no problem found" in alone.attrs["verdict"]
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,22 @@ def nan_given(rng, records, theta):
 
 
 @numba.njit
+def first_given(rng, records, theta):
+    theta[0] = records[0, 0]
+
+
+@numba.njit
+def mean_given(rng, records, theta):
+    theta[0] = records.mean()
+
+
+@numba.njit
+def share_given(rng, counts, theta):
+    theta[0] = counts[0] / counts.sum()
+    theta[1] = 1 - theta[0]
+
+
+@numba.njit
 def negative(theta, out):
     out[0], out[1] = 1.5, -0.5
 
@@ -123,7 +139,7 @@ KNOWN = bdp.Release.of(bdp.mechanisms.LaplaceMechanism(1.0, 1.0, REPLACE, n=5), 
             {"statistic": untypable},
             SUM,
             bdp.errors.InvalidInput,
-            "statistic doesn't compile: [^\n]+$",
+            "statistic doesn't compile: [^\n\x1b]+$",
         ),
         (
             {"statistic": dividing},
@@ -136,6 +152,20 @@ KNOWN = bdp.Release.of(bdp.mechanisms.LaplaceMechanism(1.0, 1.0, REPLACE, n=5), 
             SUM,
             bdp.errors.EngineFailed,
             "statistic gave what the mechanism",
+        ),
+        *(
+            ({"posterior": given, "n": range(4)}, SUM, bdp.errors.InvalidInput, f"^{message}")
+            for given, message in [
+                (first_given, "posterior gives no finite numbers where there are no records, and"),
+                (nan_given, "posterior gives no finite numbers where there are no records, and n"),
+                (mean_given, "posterior stops with 'ZeroDivisionError' where there are no records"),
+            ]
+        ),
+        (
+            {**COUNTED, "posterior": share_given, "n": [0.5, 0.5]},
+            SUM,
+            bdp.errors.InvalidInput,
+            "draw theta from its prior there, or give n a prior without 0, as",
         ),
         ({}, WHOLE, bdp.errors.EngineFailed, "not a whole number"),
         ({"posterior": nan_given}, SUM, bdp.errors.EngineFailed, "posterior or start gave NaN"),

@@ -144,3 +144,15 @@ def test_what_is_refused_is_so_without_the_data_or_record_by_record():
     for n in (1, 10**3, 10**7):
         for share in (0.1, 1.0, 1e6):
             logistic.check_reachable(n, 5, share * n)
+
+
+def test_a_penalty_may_be_declared_that_is_enough_for_few_records():
+    rng = np.random.default_rng(1)
+    table = np.column_stack([rng.uniform(0, 1, 3000), rng.integers(0, 2, 3000)])
+    declared = bdp.synthesizers.PerturbedCoefficientsSynthesizer(
+        {"age": (0, 1), "ill": (0, 1)}, "ill", 2.0**-10, loss="logistic"
+    )
+    assert declared.release(table[:30]).mechanism.n == 30
+    with pytest.raises(bdp.errors.InvalidInput, match="and n = 3000: rounding errors"):
+        declared.release(table)
+    assert declared.guarantee(30).epsilon <= 1.0
