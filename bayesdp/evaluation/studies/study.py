@@ -169,7 +169,9 @@ class Study:
 
         If it is killed at any time, the same call resumes where it stopped. A study of the same
         seed, data, synthesizers and analyses may also be extended in its folder: by more
-        replicates, other values in the grid, other synthesizers or other analyses.
+        replicates, other values in the grid, other synthesizers or other analyses. A function is
+        the same while its code is, and the global values, functions and classes of your own that
+        it refers to.
 
         Parameters
         ----------
