@@ -69,7 +69,8 @@ class Study:
         are kept (`ModelAnalysis` has options); or functions of a release (their first argument)
         and, if they name them, ``generator`` and the confidential ``data``. They return a mapping
         of names to numbers, or such a mapping for each estimand. The summary uses the names mean,
-        low and high.
+        low and high. Neither numbers nor keys of the grid may be called as columns that the results
+        or the summary have anyway, as "coverage", or as each other.
     grid : mapping of str to list
         Values of each key: numbers, words, or tuples of them. A synthesizer runs only over the keys
         that it or the data depend on.
@@ -128,7 +129,7 @@ class Study:
             for name, each in named("analyses", self.analyses).items()
         }
         for name, analysis in analyses.items():
-            check_analysis(name, analysis)
+            check_analysis(name, analysis, grid)
             taken(f"analysis {quoted(name)}", analysis, 1, ["generator", "data"])
         simulated = callable(self.data)
         of_data = taken("data", self.data, 1, grid) if simulated else []
@@ -149,6 +150,7 @@ class Study:
             seed=int(self.seed),
             public=simulated if self.public is None else self.public,
             data_keys=tuple(of_data),
+            keys=tuple(grid),
         )
         every = tuple(cells(concerned, grid))
         for cell in every:
