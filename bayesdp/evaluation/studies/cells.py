@@ -57,6 +57,10 @@ class Simulated(NamedTuple):
     truth: float | Mapping[str, float]
 
 
+class TruthTwice(InvalidInput):
+    """A study and its data's function both say what the truth is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """Cell of a study: a synthesizer, and the values of the grid keys that it depends on."""
@@ -110,6 +114,11 @@ class Plan:
             seed = seed_of(self.seed, "data", keys.items(), replicate)
             data = data(np.random.default_rng(seed), **keys)
             if isinstance(data, Simulated):
+                if truth is not None:
+                    raise TruthTwice(
+                        "truth is given, and the data's function returns a truth of its own; leave "
+                        "truth out, or let the function return the records alone"
+                    )
                 data, truth = data
         return Simulated(data, truth(data) if callable(truth) else truth)
 

@@ -8,7 +8,15 @@ from typing import Any
 
 from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.evaluation.studies.cells import TAKEN, Cell, Plan, is_taken, shown
+from bayesdp.evaluation.studies.cells import (
+    TAKEN,
+    Cell,
+    Plan,
+    Simulated,
+    TruthTwice,
+    is_taken,
+    shown,
+)
 from bayesdp.evaluation.studies.models import RETURNED, ModelAnalysis
 
 
@@ -88,8 +96,22 @@ def checked_truth(truth: Any) -> Any:
     )
 
 
+def check_one_truth(plan: Plan, cell: Cell) -> None:
+    """Raise InvalidInput if data that are drawn for a first replicate have a second truth."""
+    if plan.truth is None or not callable(plan.data):
+        return
+    try:
+        plan.drawn(cell, 0)
+    except TruthTwice:
+        raise
+    except Exception:  # of the user's own code, which is told of each replicate
+        return
+
+
 def check_data(data: Any) -> None:
     """Raise InvalidInput unless data are records that a synthesizer may take, or draw them."""
+    if isinstance(data, Simulated):
+        raise InvalidInput("data is a Simulated; give its records as data, and its truth as truth")
     if data is None or isinstance(data, str | bytes) or is_number(data):
         raise InvalidInput(
             f"data is a {type(data).__name__}; give records, as a DataFrame, or a function of a "

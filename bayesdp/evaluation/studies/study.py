@@ -35,6 +35,7 @@ from bayesdp.evaluation.studies.grid import (
     check_analysis,
     check_cell,
     check_data,
+    check_one_truth,
     checked_grid,
     checked_truth,
     kind_of,
@@ -81,7 +82,7 @@ class Study:
         analysis, not on the rest of the study or on where it runs.
     truth : number, mapping of str to number, or function, optional
         True value of the estimand, or of each estimand by its name; or a function of the data that
-        returns one of these.
+        returns one of these. Not beside that of `bdp.evaluate.Simulated`.
     public : bool, optional
         Whether the data are public or simulated, so that any error's message may be kept. By
         default true where `data` is a function; otherwise only bayesdp's own messages are kept,
@@ -198,7 +199,7 @@ class Study:
         InvalidInput
             If an argument is wrong, the study can't be sent to another process, or the folder holds
             another study or something else; nothing there is changed then. Also if a worker has
-            another bayesdp or Python.
+            another bayesdp or Python, or `truth` is given beside that of the data's function.
         MissingDependency
             If `client` isn't None and Dask isn't installed.
         StudyStopped
@@ -215,6 +216,7 @@ class Study:
                 f"results.save({quoted(f'{address}.parquet')})"
             )
         folder, plan = check_path("out", out), self._plan
+        check_one_truth(plan, self._cells[0])
         if client is not None:
             packed(self._plan)  # so that what can't be sent leaves no folder behind
         with opened(folder, self._identity(), self._public(), tuple(self._grid)) as store:

@@ -20,7 +20,7 @@ import bayesdp as bdp
 from bayesdp.evaluation.studies import store as study_store
 from bayesdp.evaluation.studies.identity import fingerprint
 from bayesdp.evaluation.studies.store import opened
-from tests.evaluation.studies.parts import compared, refuses, share, slow, study
+from tests.evaluation.studies.parts import bernoulli, compared, refuses, share, slow, study
 
 pytestmark = pytest.mark.slow
 ROOT = Path(bdp.__file__).parents[1]
@@ -37,6 +37,10 @@ def every_batch(monkeypatch):
     monkeypatch.setattr(study_store, "_SHARE", 0.0)
 
 
+def plain(generator, n):
+    return bernoulli(generator, n).data
+
+
 def other_share(release):
     return {"mean": np.mean(release.outputs) / release.mechanism.size + 1}
 
@@ -50,7 +54,7 @@ other_share.__module__ = share.__module__
     [
         ({"seed": 8}, "the seed"),
         ({"data": [0, 1] * 50, "grid": {"epsilon": [1.0]}}, "the data"),
-        ({"truth": 0.4}, "the truth"),
+        ({"data": plain, "truth": 0.4}, "the truth"),
         ({"synthesizers": {"copies": functools.partial(bdp.BetaBinomialSynthesizer, copies=2)}},
          "synthesizer 'copies'"),
         ({"analyses": [other_share]}, "analysis 'share'"),

@@ -210,6 +210,26 @@ def test_truths(tmp_path):
     assert found.failures["message"].str.contains("truth is of").all()
 
 
+@pytest.mark.parametrize("truth", [0.4, {"": 0.4}, np.mean])
+def test_two_truths_are_refused(tmp_path, truth):
+    """That of the study and that of the data's function, before anything runs."""
+    with pytest.raises(bdp.errors.InvalidInput, match="returns a truth of its own"):
+        study(2, truth=truth).run(tmp_path / "s", client=None)
+    assert not (tmp_path / "s").exists()
+
+    def at_times(generator, n):
+        drawn = bernoulli(generator, n)
+        return drawn if generator.random() < 0.5 else drawn.data
+
+    def never(generator, n):
+        raise ValueError("no data")
+
+    found = study(12, data=at_times, truth=truth, seed=6).run(tmp_path / "t", client=None)
+    assert 0 < len(found.failures) < len(found.frame)
+    assert found.failures["message"].str.contains("returns a truth of its own").all()
+    assert len(study(1, data=never, truth=truth).run(tmp_path / "u", client=None).failures) == 6
+
+
 def _named(generator, n, **others):
     return bernoulli(generator, n)
 
@@ -225,6 +245,7 @@ def refusal(**others):
         (refusal(replicates=1.5), "replicates is 1.5"),
         (refusal(seed=-1), "seed is -1"),
         (refusal(data=None), "data is a NoneType; give records"),
+        (refusal(data=bernoulli(np.random.default_rng(1), 9)), "data is a Simulated; give its"),
         (refusal(data="survey.csv"), "data is a str; .*read files with pandas first"),
         (refusal(public="no"), "public is 'no'; it must be True or False"),
         (
