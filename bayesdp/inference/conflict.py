@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from bayesdp.core.shared_sums import Counted, contradiction
 from bayesdp.core.views import NoiseView, view_of
 from bayesdp.release import Part
 from bayesdp.warned import warn_about
@@ -41,10 +42,14 @@ class Noise:
         D, see the module's docstring, or a lower bound on it.
     numbers : int
         How many numbers got noise.
+    contradiction : str, optional
+        Which outputs contradict each other whatever the statistic is; see
+        `bayesdp.core.shared_sums`.
     """
 
     needed: float
     numbers: int
+    contradiction: str | None = None
 
 
 def noise_from(
@@ -153,6 +158,7 @@ def noise_from_marginals(
     marginals: Sequence[NDArray[np.int64]],
     high: float,
     total: float | None,
+    shared: Sequence[Counted] = (),
 ) -> Noise:
     """The least noise on a table's marginals, whose counts aren't negative and have one total.
 
@@ -171,6 +177,8 @@ def noise_from_marginals(
         The largest possible count, or inf.
     total : float, optional
         The number of records, where it is known.
+    shared : sequence of Counted
+        The marginals by their columns, whose sums over what they share are compared.
     """
     counts, totals = 0.0, 0.0
     ends = (0.0, high) if total is None else (total, total)
@@ -181,7 +189,7 @@ def noise_from_marginals(
         # All numbers of a marginal have noise of one scale in a copy, or some have none.
         least = [weight[each].min(axis=0) / (1 if laplace else len(each)) for each in marginals]
         totals += _of_one_statistic(sums, np.concatenate(least), laplace, *ends)
-    return Noise(max(counts, totals), int((rate > 0).sum()))
+    return Noise(max(counts, totals), int((rate > 0).sum()), contradiction(shared))
 
 
 def noise_from_moments(
@@ -216,6 +224,9 @@ def warn_of_conflict(noises: Iterable[Noise], stacklevel: int) -> str | None:
 
 def conflict_in(noises: Sequence[Noise]) -> str | None:
     """Describe the conflict where noise hardly explains the outputs; None where it does."""
+    for each in noises:
+        if each.contradiction is not None:
+            return each.contradiction
     needed = sum(each.needed for each in noises)
     numbers = sum(each.numbers for each in noises)
     if not numbers or stats.gamma.sf(needed, numbers) >= _IMPOSSIBLE:

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesdp.checks import LARGEST, check_at_least_one, check_one_of, check_path, listed_labels
+from bayesdp.core.shared_sums import contradiction, of_release
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.cells import Axis, shape_of
 from bayesdp.mechanisms.counts.marginals import sums_over
 from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginalsMechanism
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.table_files import batches_of, frame_in, is_table
+from bayesdp.warned import warn_about
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 COUNT = "count"
 _MOST_CELLS = 1_000_000
 ABSENT = ("refused", "impossible")
+
+Made = tuple[NoisyMarginalsMechanism, list[Any]]
 
 
 @dataclass(frozen=True)
@@ -244,7 +248,7 @@ def _check_size(axes: Sequence[Axis]) -> tuple[int, ...]:
 
 def parts_of(
     frames: Any, exact: Any, absent: Any, fields: Mapping[str, Any]
-) -> tuple[str | None, dict[Any, tuple[NoisyMarginalsMechanism, list[Any]]]]:
+) -> tuple[str | None, dict[Any, Made]]:
     """Each group's mechanism and outputs, and the name of the column of groups, if there is one."""
     check_one_of("absent", absent, ABSENT)
     tables = read_frames(frames)
@@ -256,7 +260,7 @@ def parts_of(
         )
     if not hasattr(exact, "columns"):
         n = None if exact is None else check_at_least_one("exact", exact, "or a DataFrame")
-        return None, {None: _read(tables, absent, n=n, **fields)}
+        return None, warned_of({None: _read(tables, absent, n=n, **fields)}, 3)
     by, totals = _totals(exact)
     for name, frame in tables.items():
         if by not in frame.columns or len(frame.columns) < 3:
@@ -275,7 +279,7 @@ def parts_of(
         axes = axes_of(tables)
         for name, frame in tables.items():
             tabulated(name, frame, axes, absent)
-    return by, {
+    parts = {
         label: _read(
             {name: frame[frame[by] == label].drop(columns=by) for name, frame in tables.items()},
             absent,
@@ -284,11 +288,20 @@ def parts_of(
         )
         for label, n in totals.items()
     }
+    return by, warned_of(parts, 3)
 
 
-def _read(
-    frames: Mapping[str, pd.DataFrame], absent: str, **fields: Any
-) -> tuple[NoisyMarginalsMechanism, list[Any]]:
+def warned_of(parts: dict[Any, Made], stacklevel: int) -> dict[Any, Made]:
+    """Return each group's mechanism and outputs, and warn where its marginals contradict others."""
+    for label, (made, outputs) in parts.items():
+        told = contradiction(of_release(made, outputs))
+        if told is not None:
+            where = "" if label is None else f" (in the group {quoted(label)})"
+            warn_about(f"{told}{where}", "conflict", stacklevel=stacklevel + 1)
+    return parts
+
+
+def _read(frames: Mapping[str, pd.DataFrame], absent: str, **fields: Any) -> Made:
     axes = axes_of(frames)
     tables = [tabulated(name, frame, axes, absent) for name, frame in frames.items()]
     made, output = mechanism_and_output(axes, tables, **fields)

@@ -277,12 +277,12 @@ class Release:
         -------
         Release
             Of a `NoisyMarginalsMechanism`, for each group, with origin "elsewhere": that the noise
-            is as said is an assumption of its guarantee.
+            is as said is an assumption of its guarantee. Sums that it hardly explains warn.
 
         Raises
         ------
         InvalidInput
-            If a table isn't of this kind; tables contradict each other; there are more than
+            If a table isn't of this kind; tables' rows contradict each other; there are more than
             1,000,000 combinations of all columns; or counts are held exact otherwise.
 
         Examples
@@ -356,14 +356,14 @@ class Release:
             there are more than 1,000,000 combinations of all columns.
         """
         from bayesdp.release import opendp
-        from bayesdp.release.noisy_tables import mechanism_and_output
+        from bayesdp.release.noisy_tables import mechanism_and_output, warned_of
 
         opendp.check_table(table, algorithm)
         scale = opendp.scale_of(table, noise)
         axes = opendp.measured_axes(table, missing)
         tables = opendp.measured_tables(table, axes)
         made, output = mechanism_and_output(axes, tables, scale=scale, noise=noise)
-        return cls.of(made, [output], delta=delta)
+        return cls.of_groups(warned_of({None: (made, [output])}, 2), by=None, delta=delta)
 
     @property
     def copies(self) -> int:

@@ -184,6 +184,7 @@ def test_an_error_without_a_message_may_be_confidential(place, run_cli, monkeypa
         ("seed = 7", "seed = 7\nsead = 8", "sead isn't known; there are title, replicates, seed"),
         ("seed = 7", "seed = ", "not valid TOML"),
         ('law = "bernoulli"', 'law = "benoulli"', "data.law is 'benoulli'; it must be one of"),
+        ("[grid]", "[truth]\np = 0.3\n[grid]", "'bernoulli' knows its own; leave"),
         ("p = 0.3", "q = 0.3", "data.q: the law 'bernoulli' has no such parameter; it has n, p"),
         ("p = 0.3", "", "data needs 'p', which the study doesn't offer"),
         ("n = [50]", "n = []", "grid['n'] is empty"),

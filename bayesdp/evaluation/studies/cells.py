@@ -27,6 +27,13 @@ Keys = tuple[tuple[str, Any], ...]
 Row = dict[str, Any]
 WORDS = ("synthesizer", "analysis", "replicate", "estimand", "truth", "unit", "error", "message")
 """Columns of the results that are no grid key's and no analysis's."""
+_SUMMARY = ("replicates", "failed", "bias", "rmse", "coverage")
+TAKEN = f"{', '.join((*WORDS, *_SUMMARY))}, and names that end in _se"
+
+
+def is_taken(name: str) -> bool:
+    """Return True for a name of a column that results or their summary have anyway."""
+    return name in WORDS or name in _SUMMARY or name.endswith("_se")
 
 
 class Simulated(NamedTuple):
@@ -48,6 +55,10 @@ class Simulated(NamedTuple):
 
     data: Any
     truth: float | Mapping[str, float]
+
+
+class TruthTwice(InvalidInput):
+    """A study and its data's function both say what the truth is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +89,8 @@ class Plan:
     public: bool
     data_keys: tuple[str, ...]
     """Grid keys that the data's function takes."""
+    keys: tuple[str, ...]
+    """All grid keys, also those that some cells don't depend on."""
 
     def made(self, cell: Cell) -> Any:
         """Make the cell's synthesizer."""
@@ -101,6 +114,11 @@ class Plan:
             seed = seed_of(self.seed, "data", keys.items(), replicate)
             data = data(np.random.default_rng(seed), **keys)
             if isinstance(data, Simulated):
+                if truth is not None:
+                    raise TruthTwice(
+                        "truth is given, and the data's function returns a truth of its own; leave "
+                        "truth out, or let the function return the records alone"
+                    )
                 data, truth = data
         return Simulated(data, truth(data) if callable(truth) else truth)
 
@@ -179,11 +197,11 @@ def _analysed(
         )
     rows = []
     for estimand, numbers in estimands.items():
-        clash = set(numbers) & {*WORDS, *dict(cell.keys)}
+        clash = sorted(each for each in numbers if is_taken(each) or each in plan.keys)
         if clash:
             raise InvalidInput(
-                f"analysis {quoted(name)} returned numbers called {sorted(clash)}, which the "
-                "results' own columns are called; choose other names"
+                f"analysis {quoted(name)} returned numbers called {clash}, which the grid's keys "
+                f"or the results' own columns are called ({TAKEN}); choose other names"
             )
         true = truth.get(estimand) if isinstance(truth, Mapping) else truth
         row = {**_row(cell, name, replicate), "estimand": estimand, **numbers}

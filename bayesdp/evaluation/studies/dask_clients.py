@@ -24,6 +24,9 @@ _SCHEMES = ("tcp", "tls", "ws", "wss")
 _ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
 _TRIM = "MALLOC_TRIM_THRESHOLD_"
 _LOST = "distributed.deploy.lost-worker-timeout"
+# Workers may hold confidential records, none of which is to be on a disk, also where the user's own
+# settings of Dask say that memory goes there when it is short.
+_IN_MEMORY = {f"distributed.worker.memory.{name}": False for name in ("target", "spill")}
 # Ctrl-C goes to all of a terminal's processes: this one stops, and ends the workers without noise.
 _UNINTERRUPTED = """
 import signal
@@ -139,7 +142,7 @@ def _local(workers: int) -> Iterator[Client]:
 
     # A worker that ended and isn't back after 15 seconds is given up by Dask, and they can take
     # longer to start; how long is long enough, `_ABSENCE` says. It is looked up at the end of each.
-    with dask.config.set({_ENVIRONMENT: _environment(), _LOST: "365d"}):
+    with dask.config.set({_ENVIRONMENT: _environment(), _LOST: "365d", **_IN_MEMORY}):
         try:
             cluster = LocalCluster(
                 n_workers=workers,

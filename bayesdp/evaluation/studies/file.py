@@ -22,7 +22,7 @@ family = "binomial"
 prior = [1, 1]               # and, of a `ModelAnalysis`: level = 0.9, variables = ["beta"],
                              # fit = { draws = 1000 }
 
-[truth]                      # of records: known numbers, by the names of the estimands
+[truth]                      # of records, not of a law: known numbers, by the estimands' names
 p = 0.3
 """
 
@@ -97,6 +97,11 @@ def load_study(path: Path, *, replicates: int | None = None) -> tuple[StudyFile,
         raise InvalidInput(f"study is {quoted(path)}, {there}; give a TOML file")
     declared = read_declared(path, StudyFile)
     data, public = _data(declared.data, path)
+    if declared.truth is not None and "law" in declared.data:
+        raise InvalidInput(
+            f"{quoted(path)} has a truth, and the law {quoted(declared.data['law'])} knows its "
+            "own; leave [truth] out"
+        )
     study = Study(
         data=data,
         synthesizers={name: _maker(name, each) for name, each in declared.synthesizers.items()},

@@ -8,7 +8,16 @@ from typing import Any
 
 from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.evaluation.studies.cells import WORDS, Cell, Plan, shown
+from bayesdp.evaluation.studies.cells import (
+    TAKEN,
+    Cell,
+    Plan,
+    Simulated,
+    TruthTwice,
+    is_taken,
+    shown,
+)
+from bayesdp.evaluation.studies.models import RETURNED, ModelAnalysis
 
 
 def checked_grid(grid: Any) -> dict[str, list[Any]]:
@@ -27,10 +36,11 @@ def checked_grid(grid: Any) -> dict[str, list[Any]]:
         )
     checked = {}
     for key, values in grid.items():
-        if not isinstance(key, str) or not key.isidentifier() or key in WORDS:
+        if not isinstance(key, str) or not key.isidentifier() or is_taken(key):
             raise InvalidInput(
-                f"grid has the key {quoted(key)}; keys are arguments' names, and none of "
-                f"{', '.join(WORDS)}"
+                f"grid has the key {quoted(key)}; keys are arguments' names, and none of {TAKEN}, "
+                "which columns of the results and their summary are called: give the argument "
+                "another name, by a function of your own"
             )
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise InvalidInput(
@@ -86,8 +96,22 @@ def checked_truth(truth: Any) -> Any:
     )
 
 
+def check_one_truth(plan: Plan, cell: Cell) -> None:
+    """Raise InvalidInput if data that are drawn for a first replicate have a second truth."""
+    if plan.truth is None or not callable(plan.data):
+        return
+    try:
+        plan.drawn(cell, 0)
+    except TruthTwice:
+        raise
+    except Exception:  # of the user's own code, which is told of each replicate
+        return
+
+
 def check_data(data: Any) -> None:
     """Raise InvalidInput unless data are records that a synthesizer may take, or draw them."""
+    if isinstance(data, Simulated):
+        raise InvalidInput("data is a Simulated; give its records as data, and its truth as truth")
     if data is None or isinstance(data, str | bytes) or is_number(data):
         raise InvalidInput(
             f"data is a {type(data).__name__}; give records, as a DataFrame, or a function of a "
@@ -95,12 +119,18 @@ def check_data(data: Any) -> None:
         )
 
 
-def check_analysis(name: str, analysis: Any) -> None:
-    """Raise InvalidInput if an analysis is a model's class instead of a model."""
+def check_analysis(name: str, analysis: Any, grid: Mapping[str, Any]) -> None:
+    """Raise InvalidInput if an analysis is a model's class, or its numbers are called as keys."""
     if isinstance(analysis, type) and hasattr(analysis, "fit"):
         raise InvalidInput(
             f"analysis {quoted(name)} is a class; give a model of it, as "
             f"bdp.models.{analysis.__name__}()"
+        )
+    clash = [key for key in grid if isinstance(analysis, ModelAnalysis) and key in RETURNED]
+    if clash:
+        raise InvalidInput(
+            f"grid has the key {quoted(clash[0])}, and analysis {quoted(name)} numbers of that "
+            "name; give the key another, by a function of your own that takes it"
         )
 
 

@@ -17,6 +17,8 @@ from bayesdp.errors import InvalidInput
 from bayesdp.release import Release
 
 Numbers = dict[str, float]
+_NUMBERS = ("mean", "sd", "low", "high")
+RETURNED = (*_NUMBERS, "warned")
 
 
 @dataclass(frozen=True)
@@ -127,4 +129,4 @@ def _sampled(
 
 
 def _numbers(mean: float, sd: float, low: float, high: float) -> Numbers:
-    return {"mean": float(mean), "sd": float(sd), "low": float(low), "high": float(high)}
+    return dict(zip(_NUMBERS, map(float, (mean, sd, low, high)), strict=True))

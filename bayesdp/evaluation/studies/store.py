@@ -88,8 +88,7 @@ class Store:
         if not parts or table is None:
             return
         order = ["synthesizer", *sorted(self.keys), *_LAST[:2]]
-        frame = table.select(order).to_pandas().reset_index()
-        places = frame.sort_values([*order, "index"], kind="stable")["index"]
+        places = table.select(order).to_pandas().sort_values(order, kind="stable").index
         self._write(self.folder / RESULTS, table.take(places.to_numpy()))
         for part in parts:
             part.unlink()

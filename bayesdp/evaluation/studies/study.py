@@ -35,6 +35,7 @@ from bayesdp.evaluation.studies.grid import (
     check_analysis,
     check_cell,
     check_data,
+    check_one_truth,
     checked_grid,
     checked_truth,
     kind_of,
@@ -69,7 +70,8 @@ class Study:
         are kept (`ModelAnalysis` has options); or functions of a release (their first argument)
         and, if they name them, ``generator`` and the confidential ``data``. They return a mapping
         of names to numbers, or such a mapping for each estimand. The summary uses the names mean,
-        low and high.
+        low and high. Neither numbers nor keys of the grid may be called as columns that the results
+        or the summary have anyway, as "coverage", or as each other.
     grid : mapping of str to list
         Values of each key: numbers, words, or tuples of them. A synthesizer runs only over the keys
         that it or the data depend on.
@@ -80,7 +82,7 @@ class Study:
         analysis, not on the rest of the study or on where it runs.
     truth : number, mapping of str to number, or function, optional
         True value of the estimand, or of each estimand by its name; or a function of the data that
-        returns one of these.
+        returns one of these. Not beside that of `bdp.evaluate.Simulated`.
     public : bool, optional
         Whether the data are public or simulated, so that any error's message may be kept. By
         default true where `data` is a function; otherwise only bayesdp's own messages are kept,
@@ -128,7 +130,7 @@ class Study:
             for name, each in named("analyses", self.analyses).items()
         }
         for name, analysis in analyses.items():
-            check_analysis(name, analysis)
+            check_analysis(name, analysis, grid)
             taken(f"analysis {quoted(name)}", analysis, 1, ["generator", "data"])
         simulated = callable(self.data)
         of_data = taken("data", self.data, 1, grid) if simulated else []
@@ -149,6 +151,7 @@ class Study:
             seed=int(self.seed),
             public=simulated if self.public is None else self.public,
             data_keys=tuple(of_data),
+            keys=tuple(grid),
         )
         every = tuple(cells(concerned, grid))
         for cell in every:
@@ -169,7 +172,9 @@ class Study:
 
         If it is killed at any time, the same call resumes where it stopped. A study of the same
         seed, data, synthesizers and analyses may also be extended in its folder: by more
-        replicates, other values in the grid, other synthesizers or other analyses.
+        replicates, other values in the grid, other synthesizers or other analyses. A function is
+        the same while its code is, and the global values, functions and classes of your own that
+        it refers to.
 
         Parameters
         ----------
@@ -194,7 +199,7 @@ class Study:
         InvalidInput
             If an argument is wrong, the study can't be sent to another process, or the folder holds
             another study or something else; nothing there is changed then. Also if a worker has
-            another bayesdp or Python.
+            another bayesdp or Python, or `truth` is given beside that of the data's function.
         MissingDependency
             If `client` isn't None and Dask isn't installed.
         StudyStopped
@@ -211,6 +216,7 @@ class Study:
                 f"results.save({quoted(f'{address}.parquet')})"
             )
         folder, plan = check_path("out", out), self._plan
+        check_one_truth(plan, self._cells[0])
         if client is not None:
             packed(self._plan)  # so that what can't be sent leaves no folder behind
         with opened(folder, self._identity(), self._public(), tuple(self._grid)) as store:

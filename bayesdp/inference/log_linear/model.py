@@ -332,7 +332,7 @@ class LogLinearModel(Model):
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that explains the outputs."""
         setting: fits.Setting = self.read(release) if read is None else read
-        return noises_of_table(setting.problem, setting.noisy)
+        return noises_of_table(release, setting.problem, setting.noisy)
 
     def marginal(
         self, idata: az.InferenceData, release: Release, columns: Sequence[str]

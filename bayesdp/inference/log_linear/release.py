@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.shared_sums import of_release
 from bayesdp.core.views import Cell, MarginalsView, NoiseView, view_of
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.conflict import Noise, noise_from_marginals
 from bayesdp.inference.readers import instead
+from bayesdp.inference.several import Releases, releases_of
 from bayesdp.kernels.log_linear.moves import NUMBERS, Released
 from bayesdp.mechanisms.counts.cells import Axis, check_axes, check_order, shape_of
 from bayesdp.mechanisms.noise.reach import range_of
@@ -137,7 +139,7 @@ def _of_marginals(made: MarginalsView, part: Part, categories: Any, zeros: Any) 
     return NoisyTable(made.axes, made.possible, made.marginals, released, centre, *variance, whole)
 
 
-def noises_of_table(problem: Any, noisy: NoisyTable | None) -> list[Noise]:
+def noises_of_table(release: Releases, problem: Any, noisy: NoisyTable | None) -> list[Noise]:
     """Compute the least noise on cells or marginals, for log-linear and logistic models."""
     if noisy is None or noisy.released.kind != NUMBERS or not noisy.released.observed.size:
         return []
@@ -145,7 +147,10 @@ def noises_of_table(problem: Any, noisy: NoisyTable | None) -> list[Noise]:
     marginals = [np.unique(column) for column in told.places.T]
     high = math.inf if sizes is None else float(max(n for n, _ in sizes))
     total = float(sizes[0][0]) if sizes is not None and len(sizes) == 1 else None
-    return [noise_from_marginals(told.observed, told.rate, told.gaussian, marginals, high, total)]
+    parts = [part for each in releases_of(release) if each.by is None for part in each.parts]
+    shared = [one for part in parts for one in of_release(part.mechanism, part.outputs)]
+    law = told.observed, told.rate, told.gaussian
+    return [noise_from_marginals(*law, marginals, high, total, shared)]
 
 
 def axes_of(mechanism: Any, categories: Any, cells: int) -> tuple[Axis, ...]:

@@ -252,7 +252,7 @@ class LogisticRegressionModel(Model):
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that explains the outputs."""
         setting: Setting = self.read(release) if read is None else read
-        return noises_of_table(setting.problem, setting.noisy)
+        return noises_of_table(release, setting.problem, setting.noisy)
 
     def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
         """Dimension: one coefficient for each column of the design."""

@@ -40,6 +40,7 @@ import numpy as np
 from bayesdp.checks import check_at_least_one, check_flag
 from bayesdp.core.drawn_table import DrawnTableView
 from bayesdp.core.fields import declared
+from bayesdp.core.shared_sums import contradiction
 from bayesdp.core.views import MeasuredTableView, View
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.latent_records import (
@@ -52,11 +53,12 @@ from bayesdp.engines.latent_records import (
 from bayesdp.engines.latent_tables import cells_of, variables_of
 from bayesdp.engines.raked_tables import beside_noise, firsts_of, unfinished
 from bayesdp.inference.base import Model, Option, Run
+from bayesdp.inference.conflict import Noise
 from bayesdp.inference.several import Releases
 from bayesdp.inference.table.doubts import doubted, warn_of_left_out
 from bayesdp.inference.table.estimates import cell_name
 from bayesdp.inference.table.prior import check_concentration
-from bayesdp.inference.table.reading import left_out, problem_of, views_of
+from bayesdp.inference.table.reading import counted, left_out, problem_of, views_of
 from bayesdp.inference.table.released import RELEASED, stored
 from bayesdp.schema.files import text_of
 
@@ -185,6 +187,12 @@ class TableModel(Model):
         return problem_of(
             release, self.classes, self.n, rake=self.rake, concentration=self.concentration
         )
+
+    def noises(self, release: Releases, read: Any = None) -> list[Noise]:
+        """Compare the sums of noisy counts over the columns that they share."""
+        problem: Problem = self.read(release) if read is None else read
+        names = list(self.schema_of(release).columns)
+        return [Noise(0.0, 0, contradiction(counted(problem, names)))]
 
     def sample(self, run: Run) -> Draws:
         """Run chains over latent records."""

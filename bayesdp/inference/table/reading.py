@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.core.drawn_table import DrawnColumns, DrawnTableView
+from bayesdp.core.shared_sums import Counted
 from bayesdp.core.views import MeasuredTableView, view_of
 from bayesdp.engines.drawn_copies import Drawn
 from bayesdp.engines.latent_classes import Copied, Noisy
@@ -94,6 +95,22 @@ def problem_of(
     if not copied and not drawn:
         return problem
     return dataclasses.replace(problem, noisy=[*measured, *copied], drawn=drawn, rake=False)
+
+
+def counted(problem: Problem, names: Sequence[str]) -> list[Counted]:
+    """List the noisy counts that were released, by pool, and the number of records if known."""
+    found = []
+    for one in problem.released:
+        columns = tuple(names[k] for k in one.columns)
+        counts: Floats = one.counts
+        noises: Floats = np.ones(counts.shape)
+        if len(columns) == 1 and one.columns[0] in problem.pool:
+            pool = problem.pool[one.columns[0]]
+            counts, noises = (np.bincount(pool, each).astype(float) for each in (counts, noises))
+        found.append(Counted(columns, counts, one.scale, one.gaussian, noises))
+    if problem.n is not None:
+        found.append(Counted((), np.array(float(problem.n)), 0.0, True))
+    return found
 
 
 def views_of(release: Releases) -> list[TableView]:

@@ -64,6 +64,33 @@ def cluster() -> Iterator[object]:
         yield client
 
 
+def held(megabytes):
+    return np.zeros(megabytes << 17)
+
+
+def written_by(dask_worker):
+    """Bytes of all files in a worker's own folder, and where it keeps what it holds."""
+    files = [path for path in Path(dask_worker.local_directory).rglob("*") if path.is_file()]
+    return sum(path.stat().st_size for path in files), type(dask_worker.data).__name__
+
+
+def test_local_workers_never_spill(tmp_path):
+    """Not where the user's own settings ask for it, with more held than they let memory have."""
+    import dask
+
+    memory = {"target": 1e-6, "spill": 1e-6, "pause": False}
+    settings = {f"distributed.worker.memory.{name}": value for name, value in memory.items()}
+    with (
+        dask.config.set({**settings, "temporary-directory": str(tmp_path)}),
+        dask_clients.connected("local", 1) as client,
+    ):
+        kept = [client.submit(held, 8, pure=False) for _ in range(4)]
+        assert [future.result().size for future in kept] == [8 << 17] * 4
+        ((size, kind),) = client.run(written_by).values()
+    assert size < 1 << 20
+    assert kind == "dict"
+
+
 def scheduler_at(port_file: Path, *arguments: str) -> tuple[subprocess.Popen[bytes], str]:
     """A scheduler of its own, and its address."""
     running = subprocess.Popen(

@@ -3,8 +3,12 @@
 import errno
 import functools
 import json
+import os
 import shutil
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -16,9 +20,10 @@ import bayesdp as bdp
 from bayesdp.evaluation.studies import store as study_store
 from bayesdp.evaluation.studies.identity import fingerprint
 from bayesdp.evaluation.studies.store import opened
-from tests.evaluation.studies.parts import compared, refuses, share, slow, study
+from tests.evaluation.studies.parts import bernoulli, compared, refuses, share, slow, study
 
 pytestmark = pytest.mark.slow
+ROOT = Path(bdp.__file__).parents[1]
 
 
 def contents(folder):
@@ -30,6 +35,10 @@ def every_batch(monkeypatch):
     """A part a replicate."""
     monkeypatch.setattr(study_store, "_WAIT", -1.0)
     monkeypatch.setattr(study_store, "_SHARE", 0.0)
+
+
+def plain(generator, n):
+    return bernoulli(generator, n).data
 
 
 def other_share(release):
@@ -45,7 +54,7 @@ other_share.__module__ = share.__module__
     [
         ({"seed": 8}, "the seed"),
         ({"data": [0, 1] * 50, "grid": {"epsilon": [1.0]}}, "the data"),
-        ({"truth": 0.4}, "the truth"),
+        ({"data": plain, "truth": 0.4}, "the truth"),
         ({"synthesizers": {"copies": functools.partial(bdp.BetaBinomialSynthesizer, copies=2)}},
          "synthesizer 'copies'"),
         ({"analyses": [other_share]}, "analysis 'share'"),
@@ -235,3 +244,113 @@ def test_the_manifest_is_readable(tmp_path):
     assert manifest["grid"] == {"epsilon": [0.5, 2.0], "n": [100]}
     assert "no release behind these results carries any guarantee" in manifest["note"]
     assert "seed" not in manifest
+
+
+PROGRAM = """
+import functools, threading
+import numpy as np
+from helpers import shrunk
+import helpers
+LEVEL, LOCK = {level}, threading.Lock()
+
+def centre(x):
+    return 0.5 if x is None else shrunk(x, centre)
+
+class Scaled:
+    by = {by}
+
+    def __call__(self, release):
+        return {{"mean": self.by * centre(np.mean(release.outputs))}}
+
+def share(release):
+    def inner():
+        with LOCK:
+            return centre(release) + LEVEL
+    return {{"mean": inner()}}
+
+def by_module(release):
+    return {{"mean": helpers.lower({arguments})}}
+
+def imported(release):
+    from helpers import TABLE
+    return TABLE
+
+def ordered({arguments}):
+    return {arguments}
+
+nested = {nested}
+"""
+HELPERS = """
+import numpy as np
+TABLE = {{"a": {table!r}}}
+ONE = 1
+
+def shrunk(x, centre):
+    return {factor} * x + centre(None)
+
+def lower(*x):
+    return ONE
+"""
+USUAL = {"level": 1, "by": 2, "arguments": "data, generator", "nested": [[[1]], [2]]}
+USUAL |= {"table": {"u", "v", "w"}, "factor": 3}
+
+
+def prints_of(folder, **changed):
+    """Fingerprints of a program's things, and of a helper module's, in a process of its own."""
+    folder.mkdir()
+    told = USUAL | changed
+    (folder / "program.py").write_text(PROGRAM.format(**told), encoding="utf-8")
+    (folder / "helpers.py").write_text(HELPERS.format(**told), encoding="utf-8")
+    names = ("share", "Scaled", "by_module", "imported", "ordered", "nested")
+    asked = ", ".join(f"{name!r}: fingerprint(program.{name}, b'salt')" for name in names)
+    text = "import json, program\nfrom bayesdp.evaluation.studies.identity import fingerprint\n"
+    return json.loads(
+        subprocess.run(
+            [sys.executable, "-c", f"{text}print(json.dumps({{{asked}}}))"],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(["", str(ROOT)])},
+            cwd=folder, check=True, capture_output=True, text=True, timeout=120,
+        ).stdout
+    )  # fmt: skip
+
+
+def test_fingerprints_are_of_all_that_a_function_refers_to(tmp_path):
+    """Each change of a global value, a helper or a class's attribute, and of nothing else."""
+    first = prints_of(tmp_path / "first")
+    assert prints_of(tmp_path / "again") == first  # with another order of sets
+    changes = {
+        "level": (2, {"share"}),
+        "by": (3, {"Scaled"}),
+        "factor": (4, {"share", "Scaled"}),
+        "table": ({"u", "v"}, {"imported"}),
+        "arguments": ("generator, data", {"by_module", "ordered"}),
+        "nested": ([[[1], [2]]], {"nested"}),
+    }
+    for name, (value, touched) in changes.items():
+        found = prints_of(tmp_path / name, **{name: value})
+        assert {key for key in first if found[key] != first[key]} == touched, name
+
+
+def test_a_study_of_a_changed_helper_is_refused(tmp_path, monkeypatch):
+    study(2, analyses=[scaled]).run(tmp_path / "s", client=None)
+    monkeypatch.setattr(sys.modules[__name__], "SCALE", 3.0)
+    with pytest.raises(bdp.errors.InvalidInput, match="differs in analysis 'scaled'"):
+        study(4, analyses=[scaled]).run(tmp_path / "s", client=None)
+
+
+SCALE = 2.0
+
+
+def scaled(release):
+    return {"mean": SCALE * share(release)["mean"]}
+
+
+def test_fingerprints_tell_levels_and_labels_of_frames():
+    """Categories and their order, a Series' name, and labels that only their texts share."""
+    codes = [0, 1, 0]
+    frames = [
+        *(pd.Series(codes, name="a"), pd.Series(codes, name="b")),
+        *(pd.DataFrame({1: codes}), pd.DataFrame({"1": codes})),
+        *(pd.Series(pd.Categorical(list("xyx"), each)) for each in (["x", "y"], ["y", "x"])),
+        pd.Series(pd.Categorical(list("xyx"), ["x", "y"], ordered=True)),
+    ]
+    assert len({fingerprint(frame, b"salt") for frame in frames}) == len(frames)

@@ -210,6 +210,30 @@ def test_truths(tmp_path):
     assert found.failures["message"].str.contains("truth is of").all()
 
 
+@pytest.mark.parametrize("truth", [0.4, {"": 0.4}, np.mean])
+def test_two_truths_are_refused(tmp_path, truth):
+    """That of the study and that of the data's function, before anything runs."""
+    with pytest.raises(bdp.errors.InvalidInput, match="returns a truth of its own"):
+        study(2, truth=truth).run(tmp_path / "s", client=None)
+    assert not (tmp_path / "s").exists()
+
+    def at_times(generator, n):
+        drawn = bernoulli(generator, n)
+        return drawn if generator.random() < 0.5 else drawn.data
+
+    def never(generator, n):
+        raise ValueError("no data")
+
+    found = study(12, data=at_times, truth=truth, seed=6).run(tmp_path / "t", client=None)
+    assert 0 < len(found.failures) < len(found.frame)
+    assert found.failures["message"].str.contains("returns a truth of its own").all()
+    assert len(study(1, data=never, truth=truth).run(tmp_path / "u", client=None).failures) == 6
+
+
+def _named(generator, n, **others):
+    return bernoulli(generator, n)
+
+
 def refusal(**others):
     return lambda: study(**others)
 
@@ -221,6 +245,7 @@ def refusal(**others):
         (refusal(replicates=1.5), "replicates is 1.5"),
         (refusal(seed=-1), "seed is -1"),
         (refusal(data=None), "data is a NoneType; give records"),
+        (refusal(data=bernoulli(np.random.default_rng(1), 9)), "data is a Simulated; give its"),
         (refusal(data="survey.csv"), "data is a str; .*read files with pandas first"),
         (refusal(public="no"), "public is 'no'; it must be True or False"),
         (
@@ -235,6 +260,18 @@ def refusal(**others):
         (refusal(grid={"epsilon": [1.0, "a"], "n": [9]}), "several kinds: number, word"),
         (refusal(grid={"epsilon": [np.inf], "n": [9]}), "must be finite numbers"),
         (refusal(grid={"epsilon": [1.0], "n": [9], "truth": [1]}), "grid has the key 'truth'"),
+        *(
+            (refusal(data=_named, grid={"epsilon": [1.0], "n": [9], key: [1]}), f"key '{key}'")
+            for key in ("coverage", "replicates", "failed", "bias", "rmse", "any_se")
+        ),
+        (
+            refusal(
+                data=_named,
+                grid={"epsilon": [1.0], "n": [9], "mean": [1]},
+                analyses=[bdp.BinomialModel()],
+            ),
+            "'mean', and analysis 'BinomialModel' numbers of that name",
+        ),
         (
             refusal(grid={"epsilon": [1.0], "n": [9], "kopies": [2]}),
             r"grid has \['kopies'\], which",
@@ -308,3 +345,21 @@ def test_what_an_analysis_must_not_return(returned, message, tmp_path):
 
 def _returned(release, what):
     return what
+
+
+@pytest.mark.parametrize("name", ["coverage", "bias", "mean_se", "failed", "epsilon"])
+def test_numbers_called_as_columns_are_refused(tmp_path, name):
+    """Also as a key that this synthesizer doesn't depend on."""
+    declared = study(1, analyses={"own": lambda release: {"mean": 1.0, name: 7.0}})
+    failed = declared.run(tmp_path / "s", client=None).failures
+    assert len(failed) == 3
+    assert failed["message"].str.contains(f"numbers called ['{name}']", regex=False).all()
+
+
+def test_a_grid_key_may_be_called_index(tmp_path):
+    """The rows are kept whole and in order, whatever its values."""
+    grid = {"epsilon": [1.0], "n": [20], "index": [5, 3, 4]}
+    found = study(2, data=_named, grid=grid).run(tmp_path / "s", client=None)
+    copies = found.frame[found.frame["synthesizer"] == "copies"]
+    assert copies["index"].tolist() == np.repeat([3, 4, 5], 4).tolist()
+    assert not found.frame.duplicated(["synthesizer", "index", "analysis", "replicate"]).any()
