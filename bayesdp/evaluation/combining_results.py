@@ -49,6 +49,9 @@ class Combined:
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return the two-sided confidence interval, estimate -+ t sqrt(variance).
 
+        With few copies it may cover too seldom: of level 95% by Liu's rule 87% with 2 copies, or
+        sanitisations of `combine_nested`, 92% with 3 and 94% with 5.
+
         Raises
         ------
         InvalidInput

@@ -21,6 +21,10 @@ and Dibben (2017), for copies from a posterior draw, 1 + 2/M at r = 1.
 Degrees of freedom are Satterthwaite's: b on M - 1, v as if known. T then varies with variance
 2 (w_b b)^2 / (M - 1), a scaled chi^2 on nu degrees with 2 T^2 / nu, so that
 nu = (M - 1) (T / (w_b b))^2 = (M - 1) (1 + w_v v / (w_b b))^2.
+
+An interval on few of these covers too seldom, as b isn't known where nu is computed from it. Of
+normal estimates 95% intervals by Liu's rule cover, where b / M is some times v and it is worst,
+87.1% with 2 copies, 92.1% with 3, 93.5% with 4, 94.1% with 5 and 94.8% with 10.
 """
 
 from __future__ import annotations

@@ -339,7 +339,8 @@ class Release:
             How the marginals were chosen, which the table doesn't say either: by ``dp.mbi.Fixed``,
             of one weight, so that all have noise of one scale.
         missing : str
-            Label of missing values, and of those that aren't among a column's keys.
+            Label of missing values and of those that aren't among a column's keys. Of a column of
+            cuts OpenDP counts missing values in the last interval: there is no label of them.
         delta : float
             The delta, in [0, 1), at which the guarantee is stated.
 

@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 import bayesdp as bdp
 from bayesdp.evaluation.combining import RULES, proportions
+from bayesdp.evaluation.combining_rules import half_widths, weights
 
 Q = [0.30, 0.36, 0.33]  # mean 0.33, variance between 0.0009
 V = [0.0020, 0.0022, 0.0024]  # mean 0.0022
@@ -51,6 +52,21 @@ def test_intervals_are_student():
     assert np.diff(normal.interval(0.95)) == pytest.approx(
         2 * 1.959964 * math.sqrt(normal.variance), rel=1e-6
     )
+
+
+@pytest.mark.parametrize(
+    ("copies", "percent"), [(2, 87.1), (3, 92.1), (4, 93.5), (5, 94.1), (10, 94.8)]
+)
+def test_with_few_copies_intervals_cover_as_it_is_said(copies, percent):
+    """Of normal estimates, at the worst ratio of b to v; the chances of b in 4,000 equal shares."""
+    chance = (np.arange(4000) + 0.5) / 4000
+    rule, level = weights("liu", copies, 1.0), []
+    for ratio in np.geomspace(0.1, 1000, 200):
+        b = ratio * stats.chi2.ppf(chance, copies - 1) / (copies - 1)
+        v = np.ones_like(b)
+        half = half_widths(rule.variance(v, b), rule.df(v, b), 0.95)
+        level.append(np.mean(special.erf(half / math.sqrt(2 * (1 + ratio / copies)))))
+    assert 100 * min(level) == pytest.approx(percent, abs=0.06)
 
 
 def test_a_negative_variance_has_no_interval_but_a_way_out():

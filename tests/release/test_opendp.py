@@ -125,8 +125,8 @@ def test_what_has_no_such_law_is_refused(table: Any, options: Any, message: str)
         bdp.Release.from_opendp(table, **(FIXED | options))
 
 
-def released(loss: dict[str, float], **chosen: Any) -> tuple[Any, Any]:
-    """A table by OpenDP itself, and the measurement that made it."""
+def released(loss: dict[str, float], empty: bool = False, **chosen: Any) -> tuple[Any, Any]:
+    """A table by OpenDP itself, and the records that it is of, some `empty` values among them."""
     if any(importlib.util.find_spec(name) is None for name in ("opendp", "mbi", "polars")):
         missing("OpenDP", 'pip install "bayesdp[test]"')
     with warnings.catch_warnings():
@@ -142,6 +142,13 @@ def released(loss: dict[str, float], **chosen: Any) -> tuple[Any, Any]:
                 "ill": [True, False, False, False] * 1000,
             }
         )
+        if empty:
+            nulls = {"sex": range(10), "age": range(5, 45)}
+            for name, rows in nulls.items():
+                column = records[name].to_list()
+                records = records.with_columns(
+                    pl.Series(name, [None if k in rows else v for k, v in enumerate(column)])
+                )
         context = dp.Context.compositor(
             data=records.lazy(),
             privacy_unit=dp.unit_of(contributions=1),
@@ -185,6 +192,21 @@ def test_what_opendp_releases_is_read_with_its_law_and_its_promise(noise: str, l
     expected = np.histogram(k, ends, weights=law / law.sum())[0] * drawn.size
     found = np.histogram(drawn, ends)[0]
     assert stats.chisquare(found, expected).pvalue > 1e-6
+
+
+@pytest.mark.slow
+def test_missing_values_are_where_it_is_said_that_they_are():
+    """With next to no noise: under their label, but in the last interval of a column of cuts."""
+    table, records = released({"epsilon": 200.0}, empty=True)
+    read = bdp.Release.from_opendp(table, noise="laplace", algorithm="fixed")
+    axes = {axis.name: axis for axis in read.mechanism.axes}
+    assert axes["sex"].categories[-1] == "missing"
+    assert "missing" not in axes["age"].categories
+    sizes = [axes[name].size for name in ("sex", "age")]
+    counts = np.reshape(read.outputs[0][: math.prod(sizes)], sizes)
+    last = records.filter(records["age"].is_null() | (records["age"] > 88.0))
+    assert counts[-1].sum() == records["sex"].is_null().sum() > 0
+    assert counts[:, -1].sum() == len(last) > (records["age"] > 88.0).sum()
 
 
 @pytest.mark.slow
