@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -46,6 +47,8 @@ _MOVED = 8.0
 _SPREAD = 2.0
 """Largest batch where copies have no noise, in roots of the number of records."""
 _TRIES = 1000
+_FLAT = 1.0
+"""Variance of what another level does to the log likelihood, up to which levels are proposed."""
 
 
 @dataclass(frozen=True)
@@ -399,6 +402,8 @@ def layout_of(problem: Problem) -> Layout:
     others = [
         [c for c in own if c not in apart] for own, apart in zip(by_column, alone, strict=True)
     ]
+    rates = np.array([problem.noisy[one.marginal].rate for one in copies])
+    gaussian = np.array([problem.noisy[one.marginal].gaussian for one in copies], dtype=bool)
     return Layout(
         levels=_whole(problem.levels),
         pools=_whole(problem.pools),
@@ -412,14 +417,24 @@ def layout_of(problem: Problem) -> Layout:
         widths=_whole([len(one.columns) for one in copies]),
         columns=_padded_rows([one.columns for one in copies], width),
         strides=_padded_rows([one.strides for one in copies], width),
-        rates=np.array([problem.noisy[one.marginal].rate for one in copies]),
-        gaussian=np.array([problem.noisy[one.marginal].gaussian for one in copies], dtype=bool),
+        rates=rates,
+        gaussian=gaussian,
         touched=ends_of([len(each) for each in touching]),
         touching=_whole([r for each in touching for r, _ in each]),
         leaps=_whole([stride for each in touching for _, stride in each]),
         wholes=_whole([keys.index((m, one.columns)) for m, one in enumerate(problem.noisy)]),
+        proposed=_proposed(owned, np.where(gaussian, 4 * rates, 2 * rates**2)),
         rules=rules_of(problem.rules, starts),
     )
+
+
+def _proposed(owned: Integers, variances: Floats) -> NDArray[np.bool_]:
+    """Tell of which columns levels are proposed: where most would be accepted.
+
+    `variances` are those of what another level does to each copy's log likelihood, about.
+    """
+    sums = [variances[a:b].sum() for a, b in itertools.pairwise(owned)]
+    return np.array(sums) <= _FLAT
 
 
 def _gaussian(problem: Problem, copies: Sequence[Sequence[_Copy]]) -> Integers:

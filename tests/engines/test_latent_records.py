@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bayesdp.engines import latent_records
 from bayesdp.engines.latent_classes import Noisy
 from bayesdp.engines.latent_records import (
     Problem,
@@ -121,21 +122,26 @@ def _chain(problem, state, sweeps, moves, rng, *, spread, carried=False):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("known", "spread", "rules", "pooled", "carried"),
+    ("known", "spread", "rules", "pooled", "way"),
     [
-        (True, False, False, False, False),
-        (True, True, True, False, False),
-        (False, False, False, False, False),
-        (False, True, True, False, False),
-        (True, True, True, True, False),
-        (False, False, False, True, False),
-        (True, False, False, False, True),
-        (True, True, True, False, True),
-        (True, False, False, True, True),
+        (True, False, False, False, "drawn"),
+        (True, True, True, False, "drawn"),
+        (False, False, False, False, "drawn"),
+        (False, True, True, False, "drawn"),
+        (True, True, True, True, "drawn"),
+        (False, False, False, True, "drawn"),
+        (True, True, True, False, "proposed"),
+        (False, False, False, False, "proposed"),
+        (True, True, True, True, "proposed"),
+        (True, False, False, False, "carried"),
+        (True, True, True, False, "carried"),
+        (True, False, False, True, "carried"),
     ],
 )
-def test_tables_are_drawn_from_their_posterior(known, spread, rules, pooled, carried):
+def test_tables_are_drawn_from_their_posterior(known, spread, rules, pooled, way, monkeypatch):
     """By sweeps, or by moves that carry counts along, of records with their classes: with these."""
+    carried = way == "carried"
+    monkeypatch.setattr(latent_records, "_FLAT", math.inf if way == "proposed" else -1.0)
     seen, pool = (POOLED, POOL) if pooled else (SEEN, {})
     rng = np.random.default_rng(7)
     n, capacity = 3, 3 if known else 4
@@ -204,7 +210,9 @@ def test_a_base_and_its_concentration_are_drawn_from_their_posterior():
 
 @pytest.mark.parametrize(("seen", "pool"), [(SEEN, {}), (POOLED, POOL)], ids=["all", "pooled"])
 @pytest.mark.parametrize("classes", [1, CLASSES])
-def test_counts_stay_what_the_records_say(classes, seen, pool):
+@pytest.mark.parametrize("flat", [-1.0, math.inf], ids=["drawn", "proposed"])
+def test_counts_stay_what_the_records_say(classes, seen, pool, flat, monkeypatch):
+    monkeypatch.setattr(latent_records, "_FLAT", flat)
     rng = np.random.default_rng(1)
     problem = Problem(LEVELS, seen, None, [], classes, pool=pool)
     layout = layout_of(problem)
@@ -223,6 +231,17 @@ def test_counts_stay_what_the_records_say(classes, seen, pool):
     levels = np.array(LEVELS)[:, None]
     inverse = 1 / (state.sizes + state.spread[:2, None] * levels)
     np.testing.assert_allclose(state.inverse, inverse, rtol=1e-12)
+
+
+def test_levels_are_proposed_where_one_record_matters_little_beside_the_noise():
+    """By column: one that only narrow noise counts has its levels drawn."""
+    seen = [
+        Noisy((0, 1), np.zeros((2, 3)), 30.0, True),
+        Noisy((1, 2), np.zeros((3, 4)), 30.0, False),
+        Noisy((2,), np.zeros(4), 0.5, True),
+    ]
+    layout = layout_of(Problem((2, 3, 4), seen, 9, [], 2))
+    assert layout.proposed.tolist() == [True, True, False]
 
 
 def test_batches_find_records_by_their_level_now():

@@ -40,10 +40,10 @@ def moved(layout: Any, state: Any, unseen: Any, i: int, j: int, new: Any) -> flo
     change = weighed(layout, state, i, j, new)
     for r in range(layout.owned[j], layout.owned[j + 1]):
         if unseen is None or unseen.released[r]:
-            place = place_of(layout, state, r, i)
-            change += gain(layout, state, r, place, False)
-            place += further(layout, state, r, i, j, new)
-            change += gain(layout, state, r, place, True)
+            place, step = place_of(layout, state, r, i), further(layout, state, r, i, j, new)
+            if step != 0:  # to another level of one pool it stays where it is
+                change += gain(layout, state, r, place, False)
+                change += gain(layout, state, r, place + step, True)
     if unseen is not None:
         change += carry(state, unseen, i, j, new)
     shift(layout, state, i, j, new)

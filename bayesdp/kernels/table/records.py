@@ -11,8 +11,10 @@ restricted to records that no rule excludes, and every count of a marginal is se
 
     gaussian: rate (2 left - 1), rate = 1 / (2 sigma^2);   laplace: rate if left > 0, else -rate.
 
-A sweep takes each level of each record, and each record's class, from its full conditional. Given
-the class shares, m records move a class's column little by little, and noise wide compared to
+A sweep takes each level of each record, and each record's class, from its full conditional; where
+a column has many levels and one record matters little beside the noise, it proposes a level from
+the prior given all other records instead, and the likelihoods' ratio accepts. Given the class
+shares, m records move a class's column little by little, and noise wide compared to
 the counts would let it do so for ages; so batches of records are moved too
 (`bayesdp.kernels.table.batches`). Where n isn't known, with a uniform prior on {0, ..., capacity},
 a record is born from the collapsed predictive, or one chosen at random dies: prior and proposals
@@ -161,6 +163,28 @@ def _draw_by_pool(
         shift(layout, state, i, j, new)
         settle(layout, state, i, j, old)
     return good
+
+
+@inlined
+def _propose_level(layout: Any, state: Any, i: int, j: int, rng: Any) -> None:
+    """Propose a level for column j of record i from the prior given all others; weigh these two."""
+    k, start, old = state.classes[i], layout.starts[j], np.int64(state.records[i, j])
+    last = layout.levels[j] - 1
+    rest = rng.random() * (state.sizes[k] - 1.0 + state.spread[j] * layout.levels[j])
+    new: Any = 0
+    while new < last:
+        rest -= state.counts[k, start + new] - (1.0 if new == old else 0.0)
+        rest -= state.prior[start + new]
+        if rest < 0.0:
+            break
+        new += 1
+    if new == old or is_excluded(layout, state.records[i], j, new):
+        return
+    change = moved(layout, state, None, i, j, new)
+    if math.log(1.0 - rng.random()) < change:
+        settle(layout, state, i, j, old)
+    else:
+        move_back(layout, state, None, i, j, old)
 
 
 @inlined
@@ -385,7 +409,10 @@ def sweep(
     bases = np.empty(max(d, layout.offsets.size), dtype=np.int64)
     for i in range(state.n[0]):
         for j in range(d):
-            _draw_level(layout, state, i, j, room, spare, bases, rng)
+            if layout.proposed[j]:
+                _propose_level(layout, state, i, j, rng)
+            else:
+                _draw_level(layout, state, i, j, room, spare, bases, rng)
         _draw_class(layout, state, i, room, bases, rng)
     proposed = int(batches * state.n[0])
     accepted = move_batches(layout, state, None, proposed, most, rng)

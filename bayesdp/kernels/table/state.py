@@ -78,6 +78,8 @@ class Layout(NamedTuple):
         These copies, and the column's stride in each.
     wholes : shape (marginals,)
         The copy of each marginal whose columns are in the marginal's own order.
+    proposed : shape (d,)
+        Whether levels of a column are proposed, where they would be drawn among all.
     rules : Rules
     """
 
@@ -99,6 +101,7 @@ class Layout(NamedTuple):
     touching: Integers
     leaps: Integers
     wholes: Integers
+    proposed: NDArray[np.bool_]
     rules: Rules
 
 

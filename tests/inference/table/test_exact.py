@@ -122,18 +122,22 @@ def distances(release: bdp.Release, classes: int, wanted: dict, **prior) -> np.n
 
 
 @pytest.mark.parametrize(
-    ("noise", "n", "classes", "zeros"),
+    ("noise", "n", "classes", "zeros", "flat"),
     [
-        ("laplace", 3, 2, []),
-        ("gaussian", None, 1, ZEROS),
-        pytest.param("gaussian", 3, 1, [], marks=pytest.mark.calibrate),
-        pytest.param("laplace", None, 2, ZEROS, marks=pytest.mark.calibrate),
-        pytest.param("gaussian", None, 2, [], marks=pytest.mark.calibrate),
-        pytest.param("laplace", 3, 2, ZEROS, marks=pytest.mark.calibrate),
+        ("laplace", 3, 2, [], -1.0),
+        ("gaussian", None, 1, ZEROS, math.inf),
+        pytest.param("gaussian", 3, 1, [], -1.0, marks=pytest.mark.calibrate),
+        pytest.param("laplace", None, 2, ZEROS, math.inf, marks=pytest.mark.calibrate),
+        pytest.param("gaussian", None, 2, [], -1.0, marks=pytest.mark.calibrate),
+        pytest.param("laplace", 3, 2, ZEROS, math.inf, marks=pytest.mark.calibrate),
     ],
 )
-def test_tables_are_drawn_from_the_models_posterior(noise, n, classes, zeros, monkeypatch):
-    """Of n = 3 records, or where n is confidential of 0 to 6, each as likely."""
+def test_tables_are_drawn_from_the_models_posterior(noise, n, classes, zeros, flat, monkeypatch):
+    """Of n = 3 records, or where n is confidential of 0 to 6, each as likely.
+
+    Levels are drawn, or proposed, whatever the noise.
+    """
+    monkeypatch.setattr(latent_records, "_FLAT", flat)
     release = released(noise, n, zeros)
     largest = 6 if n is None else 3
     monkeypatch.setattr(latent_records.Problem, "capacity", lambda problem: largest)
@@ -143,15 +147,16 @@ def test_tables_are_drawn_from_the_models_posterior(noise, n, classes, zeros, mo
 
 
 @pytest.mark.parametrize(
-    ("noise", "n", "classes"),
+    ("noise", "n", "classes", "flat"),
     [
-        ("laplace", None, 1),
-        ("gaussian", 3, 1),
-        pytest.param("laplace", None, 2, marks=pytest.mark.calibrate),
+        ("laplace", None, 1, math.inf),
+        ("gaussian", 3, 1, -1.0),
+        pytest.param("laplace", None, 2, -1.0, marks=pytest.mark.calibrate),
     ],
 )
-def test_a_choices_law_is_in_the_posterior(noise, n, classes, monkeypatch):
+def test_a_choices_law_is_in_the_posterior(noise, n, classes, flat, monkeypatch):
     """And a fit is convicted where it is left out."""
+    monkeypatch.setattr(latent_records, "_FLAT", flat)
     release = chosen(noise, n)
     largest = 6 if n is None else 3
     monkeypatch.setattr(latent_records.Problem, "capacity", lambda problem: largest)
