@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import json
 import re
 import subprocess
 import sys
@@ -122,6 +123,25 @@ def test_sizes_of_groups(bayesdp):
         status, _, err = bayesdp(f"fit r --out s.nc --n {n}")
         assert status == 2
         assert message in err
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
+def test_of_what_never_moves_a_summary_has_no_diagnostics(bayesdp):
+    """ArviZ says of a constant that it has as many independent draws as there are."""
+    made = bdp.mechanisms.QuantileMechanism(3.0, (1, 2, 4, 8, 16))
+    release = bdp.Release.of_groups({"a": (made, [(0, 1, 2)]), "b": (made, [(1, 1, 2)])})
+    release.save("cells")
+    line = "fit cells --population lognormal --n a=40,b=30:59 --draws 50 --seed 1 --force"
+    status, out, err = bayesdp(line)
+    assert status == 0
+    assert "invalid value" not in err  # of ArviZ, by NumPy
+    rows = {words[0]: words[1:] for words in map(str.split, out.splitlines()) if words}
+    assert [word == "undefined" for word in rows["n[a]"][-3:]] == [True] * 3
+    assert "undefined" not in rows["n[b]"]
+    told = json.loads(bayesdp(f"{line} --json")[1])["summary"]
+    (known,) = (row for row in told if row["name"] == "n[a]")
+    assert (known["mean"], known["ess_bulk"], known["r_hat"]) == (40, None, None)
 
 
 def test_one_group_alone(bayesdp):

@@ -130,6 +130,16 @@ def test_a_directed_network():
     assert all(copy.directed for copy in copies.outputs)
 
 
+def test_a_published_posterior_that_the_prior_decides_is_warned_of_without_telling_the_ties():
+    declared = bdp.synthesizers.DPERGMSynthesizer("edges", 4.0, "sphc", "published", draws=400)
+    said = []
+    for ties in ([], [[0, 1], [0, 2], [1, 2]]):
+        with pytest.warns(UserWarning, match="or the prior alone decides") as found:
+            declared.release(Network(3, ties), 2)
+        said.append([str(one.message) for one in found])
+    assert said[0] == said[1]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["sdd", "sdd_mc", "sphc"])
 def test_as_published(method):

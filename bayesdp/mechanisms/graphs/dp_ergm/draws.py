@@ -73,9 +73,9 @@ def posterior_draws(
         )
     if said:
         warn_about(
-            "the posterior that coefficients are drawn from wasn't sampled reliably: the model is "
-            "degenerate, or burn_in is short; change a term (gwesp instead of triangle) or the "
-            "prior",
+            "the posterior that coefficients are drawn from can't be relied on: the model is "
+            "degenerate, burn_in is short, or the prior alone decides in some direction; change a "
+            "term (gwesp instead of triangle) or the prior",
             "synthesis",
             stacklevel=2,
         )
