@@ -6,6 +6,7 @@ messages end up in logs and e-mails.
 """
 
 import contextlib
+import re
 from enum import Enum
 from numbers import Integral, Real
 from pathlib import PurePath
@@ -24,6 +25,8 @@ __all__ = [
     "StudyStopped",
 ]
 
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:/+)((?:[^\s/@:]*:.*@)?\S*)")
+_WHO = re.compile(r"(?:[^/@:]*:.*|[^/?#]*)@")  # with whatever a password has: rather too much
 _LONGEST = 80  # characters of a text: enough for a formula or a web address, not for a file
 
 
@@ -33,7 +36,7 @@ def quoted(value: Any) -> str:
     A frame, series, array, sequence or mapping may hold confidential records, whatever argument it
     was given as, and so may an object whose `repr` shows its content: only their type is shown. A
     path is quoted whole, and a string up to its first 80 characters if it is one line: nearly all
-    are names of columns and options.
+    are names of columns and options. Addresses are without their secrets.
 
     Returns
     -------
@@ -45,7 +48,7 @@ def quoted(value: Any) -> str:
     if value is None or isinstance(value, bool | range):
         return repr(value)
     if isinstance(value, PurePath):
-        return repr(str(value))
+        return repr(without_secrets(str(value)))
     if isinstance(value, str):
         return _text(str(value))
     if isinstance(value, Integral):
@@ -57,6 +60,25 @@ def quoted(value: Any) -> str:
     if isinstance(value, type):
         return f"the class {value.__name__}"
     return kind_of(value)
+
+
+def without_secrets(text: str) -> str:
+    """Return a text in whose addresses stars stand for names, passwords and what follows a "?".
+
+    An address of a database or a store may have a password before its host, and a token or a
+    signature among its parameters.
+
+    Returns
+    -------
+    str
+        "https://***@host/file?***" of "https://ann:secret@host/file?sig=3f2a".
+    """
+
+    def plain(found: re.Match[str]) -> str:
+        rest = _WHO.sub("***@", found[2], count=1) if _WHO.match(found[2]) else found[2]
+        return found[1] + re.sub(r"[?#].*", "?***", rest)
+
+    return _ADDRESS.sub(plain, text)
 
 
 def kind_of(value: Any) -> str:
@@ -77,6 +99,7 @@ def kind_of(value: Any) -> str:
 def _text(text: str) -> str:
     if len(text.splitlines()) > 1:
         return "a text of several lines"
+    text = without_secrets(text)
     return repr(text) if len(text) <= _LONGEST else f"{text[:_LONGEST]!r} and so on"
 
 

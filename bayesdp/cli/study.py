@@ -61,7 +61,7 @@ def study(
 
     The same command resumes a study that was stopped; with more replicates, it adds them.
     """
-    from bayesdp.errors import StudyStopped
+    from bayesdp.errors import StudyStopped, without_secrets
     from bayesdp.evaluation.studies import addresses
     from bayesdp.evaluation.studies.file import load_study
     from bayesdp.storage import whole_file
@@ -94,7 +94,7 @@ def study(
     told = {"title": declared.title, "folder": str(folder)}
     if save is not None:
         results.save(save, force=force)
-        told["saved"] = addresses.without_password(save)
+        told["saved"] = without_secrets(save)
         where += f"; saved at {told['saved']}"
     _tell(told, where, results, summary, as_json=as_json)
     if len(results.failures) == len(results.frame):

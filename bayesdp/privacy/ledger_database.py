@@ -40,6 +40,7 @@ from bayesdp.errors import (
     LedgerUnavailable,
     MissingDependency,
     quoted,
+    without_secrets,
 )
 
 _PATIENCE = 60.0  # seconds to wait for other processes' spends
@@ -66,7 +67,7 @@ class Database:
 
     def __init__(self, url: str) -> None:
         self._url = _parse(url)
-        self.name = self._url.render_as_string(hide_password=True)
+        self.name = without_secrets(self._url.render_as_string(hide_password=False))
         self._is_file = self._url.drivername == "sqlite"
         if self._is_file:
             self._path = _resolved(str(self._url.database), self.name)
@@ -149,7 +150,7 @@ class Database:
             origin = getattr(error, "orig", None) or error
             damaged = type(origin) is sqlite3.DatabaseError  # and none of its subclasses
             raise LedgerUnavailable(
-                f"the ledger {self.name} can't be used: {str(origin).strip()}; nothing was drawn. "
+                f"the ledger {self.name} can't be used: {_said(origin)}; nothing was drawn. "
                 + (_DAMAGED if damaged else _AWAY)
             ) from error
         except sqlite3.Error as error:  # from opening the file
@@ -215,6 +216,10 @@ def _unreachable(name: str, why: str | None) -> LedgerUnavailable:
     )
 
 
+def _said(error: BaseException) -> str:
+    return without_secrets(str(error).strip())
+
+
 def _parse(url: str) -> URL:
     allowed = "it must look like sqlite:///budget.db or postgresql+psycopg://user@host/database"
     try:
@@ -226,8 +231,8 @@ def _parse(url: str) -> URL:
         plain = parsed.database and parsed.database != ":memory:"
         if not plain or str(parsed.database).startswith("file:") or "?" in str(url):
             raise InvalidInput(
-                f"url is {parsed}; a ledger outlives the process, so it must name a file and "
-                "nothing else: sqlite:///budget.db"
+                f"url is {quoted(str(url))}; a ledger outlives the process, so it must name a file "
+                "and nothing else: sqlite:///budget.db"
             )
         return parsed.set(drivername="sqlite")
     if kind in ("postgresql", "postgres"):

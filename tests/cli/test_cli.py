@@ -390,6 +390,22 @@ def test_audit(bayesdp):
     assert "trials is 5" in bayesdp("audit r --trials 5")[2]
 
 
+def test_an_audit_says_that_others_drew_the_release(bayesdp, monkeypatch):
+    """Another program or another version, whose draws aren't those that are tested."""
+    mechanism = bdp.mechanisms.DiscreteLaplaceMechanism(2.0, n=50, neighbours="replace_one")
+    bdp.Release.of(mechanism, [20]).save("elsewhere")
+    with pytest.warns(UserWarning, match="'elsewhere' was drawn by another program, elsewhere"):
+        status, out, _ = bayesdp("audit elsewhere --trials 500")
+    assert (status, "no violation" in out) == (0, True)
+    bayesdp("synthesize data.csv --column voted --epsilon 1 --out r")
+    (told,) = json.loads(bayesdp("audit r --trials 500 --json")[1])
+    assert told["doubt"] is None
+    monkeypatch.setattr("bayesdp._version.__version__", "99.0")
+    with pytest.warns(UserWarning, match=r"bayesdp 99\.0, and 'r' was drawn by bayesdp 0"):
+        (told,) = json.loads(bayesdp("audit r --trials 500 --json")[1])
+    assert "this audit tests draws of this installation" in told["doubt"]
+
+
 def test_version_and_help(bayesdp):
     assert bayesdp("--version")[1].strip() == f"bayesdp {bdp.__version__}"
     out = subprocess.run(

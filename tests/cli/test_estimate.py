@@ -61,6 +61,8 @@ def test_from_a_survey_to_its_estimates(folder, run_cli, monkeypatch):
         ("estimate none.nc --table sex", "there is no such file"),
         ("estimate survey.csv --table sex", "can't be read"),
         ("estimate p.nc --table weight", "it must be some of age, smokes, sex"),
+        ("estimate p.nc --table age,seks", "columns has 'seks'; it must be some of age, smokes"),
+        ("estimate p.nc --table sex,sex", "columns has 'sex'; it must be some of age, smokes"),
         ("estimate p.nc 'age ~ sex' --family probit", "family is 'probit'"),
         ("synthesize survey.csv --schema none.toml --epsilon 1 --out s", "none.toml"),
     ):

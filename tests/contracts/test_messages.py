@@ -3,7 +3,7 @@
 import ast
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import pytest
 
 import bayesdp as bdp
 from bayesdp.checks import check_numbers, check_seed
-from bayesdp.errors import kind_of, quoted
+from bayesdp.errors import kind_of, quoted, without_secrets
 from tests.contracts import calls
 
 PACKAGE = Path(bdp.__file__).parent
@@ -110,6 +110,29 @@ def test_of_what_may_hold_data_a_message_quotes_the_type_alone(value: Any):
 )
 def test_numbers_names_and_paths_are_quoted(value: Any, wanted: str):
     assert quoted(value) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("https://ann:secret@host/file?sig=3f2a", "https://***@host/file?***"),
+        ("https://token@host/file#part", "https://***@host/file?***"),
+        ("postgresql+psycopg://ann:p@s/s?w d@host/db", "postgresql+psycopg://***@host/db"),
+        ("no https://ann:secret@host, nor s3://b?x=1", "no https://***@host, nor s3://b?***"),
+        ("s3://bucket/key@v1.parquet", "s3://bucket/key@v1.parquet"),
+        ("http://127.0.0.1:8080/a", "http://127.0.0.1:8080/a"),
+        ("sqlite:///folder/budget.db", "sqlite:///folder/budget.db"),
+        ("C:/folder/what?.csv", "C:/folder/what?.csv"),
+        ("y ~ a + I(b)", "y ~ a + I(b)"),
+    ],
+)
+def test_addresses_are_quoted_without_their_secrets(text: str, wanted: str):
+    """Also as paths, which have one slash where an address has two."""
+    assert without_secrets(text) == wanted
+    assert quoted(text) == repr(wanted)
+    path = PurePosixPath(text)
+    assert "secret" not in quoted(path)
+    assert "token" not in quoted(path)
 
 
 @pytest.mark.parametrize("value", [NUMBERS[0], WHOLE[0], WORDS[0]], ids=str)

@@ -4,6 +4,7 @@ import errno
 import math
 import os
 import time
+import traceback
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,27 @@ def test_a_url_in_place_of_a_store_isn_t_quoted_as_it_may_have_a_password():
     with pytest.raises(bdp.errors.InvalidInput, match=r"bdp\.Ledger\.open\(") as caught:
         bdp.Ledger("postgresql+psycopg://me:s3cret@host/budget")
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql+psycopg://ann:s3cret@127.0.0.1:1/budget",
+        "postgresql+psycopg://ann:s3cret@more@127.0.0.1:1/budget",
+        "postgresql+psycopg://127.0.0.1:1/budget?user=ann&password=s3cret",
+        "sqlite:///budget.db?key=s3cret",
+    ],
+)
+def test_no_message_nor_repr_of_a_ledger_has_a_password(url):
+    said = []
+    try:
+        ledger = bdp.Ledger.open(url)
+        said += [repr(ledger), ledger._repr_html_()]
+        ledger.create("survey", epsilon=1.0)
+    except bdp.errors.BayesDPError as error:
+        said += traceback.format_exception(error, limit=0)
+    assert said
+    assert not any("s3cret" in text for text in said)
 
 
 SPELLINGS = ["Z\u00fcrich 2026", "Zu\u0308rich 2026", "  Z\u00fcrich 2026 ", "Zu\u0308rich 2026\t"]

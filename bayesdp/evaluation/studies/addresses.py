@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from bayesdp._version import __version__
 from bayesdp.checks import check_flag
-from bayesdp.errors import InvalidInput, MissingDependency, ReleaseExists, StudyStopped, quoted
+from bayesdp.errors import (
+    InvalidInput,
+    MissingDependency,
+    ReleaseExists,
+    StudyStopped,
+    quoted,
+    without_secrets,
+)
 from bayesdp.evaluation.studies.store import NOTE
 from bayesdp.optional import needed
 
@@ -43,11 +50,6 @@ def is_address(place: Any) -> bool:
     return isinstance(place, str) and _ADDRESS.match(place) is not None
 
 
-def without_password(address: str) -> str:
-    """Return an address for a message or a card, without the name and password in it."""
-    return re.sub(r"(?<=://)[^/@]*@", "", address)
-
-
 def check(url: str, options: Options | None = None, *, force: bool) -> tuple[Any, str]:
     """Return the file system and the path of an address that may be written to.
 
@@ -62,7 +64,7 @@ def check(url: str, options: Options | None = None, *, force: bool) -> tuple[Any
         there = files.exists(path)
     if there and not force:
         raise ReleaseExists(
-            f"there is something at {_shown(url)} already, and nothing was written; choose another "
+            f"there is something at {quoted(url)} already, and nothing was written; choose another "
             "name, or replace it with force=True (--force)"
         )
     return files, path
@@ -118,11 +120,11 @@ def read(url: str, options: Options | None) -> tuple[pd.DataFrame, tuple[str, ..
         kind, version, keys = told["kind"], told["version"], tuple(map(str, told["keys"]))
     except (OSError, ValueError, KeyError, TypeError):  # pyarrow's own are among these
         raise InvalidInput(
-            f"{_shown(url)} holds no results of a study; give what results.save(url) wrote"
+            f"{quoted(url)} holds no results of a study; give what results.save(url) wrote"
         ) from None
     if (kind, version) != (_KIND, _VERSION):
         raise InvalidInput(
-            f"{_shown(url)} has results of version {quoted(version)}; this bayesdp reads "
+            f"{quoted(url)} has results of version {quoted(version)}; this bayesdp reads "
             f"{_VERSION}: upgrade it"
         )
     return table.to_pandas(), keys
@@ -136,26 +138,23 @@ def _at(url: Any, options: Options | None) -> tuple[Any, str]:
             "study's folder on this machine can be copied as it is"
         )
     protocol = url.partition("://")[0]
-    core = needed("fsspec.core", f"the address {_shown(url)}", "studies")
+    core = needed("fsspec.core", f"the address {quoted(url)}", "studies")
     try:
         files, path = core.url_to_fs(url, **(options or {}))
     except ImportError as error:
         package = _PACKAGES.get(protocol)
-        way = f"pip install {package}" if package else str(error)  # fsspec's own advice
+        advice = without_secrets(str(error))  # fsspec's own
+        way = f"pip install {package}" if package else advice
         raise MissingDependency(
             f"an address of {protocol}:// needs a package of its own, which can't be imported: "
             f"{way}"
-        ) from error
+        ) from None
     except (ValueError, TypeError) as error:
         raise InvalidInput(
-            f"url is {_shown(url)}, of which fsspec makes nothing ({type(error).__name__}); it "
+            f"url is {quoted(url)}, of which fsspec makes nothing ({type(error).__name__}); it "
             "must be an address, as 's3://bucket/study.parquet', and options its file system's"
-        ) from error
+        ) from None  # whose words may have the address
     return files, path
-
-
-def _shown(url: str) -> str:
-    return quoted(without_password(url))
 
 
 @contextmanager
@@ -165,6 +164,6 @@ def _reached(url: str, what: str, kind: type[InvalidInput] | type[StudyStopped])
         yield
     except Exception as error:
         raise kind(
-            f"results can't be {what} {_shown(url)} ({type(error).__name__}); look whether "
+            f"results can't be {what} {quoted(url)} ({type(error).__name__}); look whether "
             "it is there, whether you may, and for its options, as results.save(url, options={...})"
-        ) from error
+        ) from None  # whose words may have the address

@@ -59,7 +59,7 @@ def check_client(client: Client | str | None, workers: int | None) -> None:
                 f"client is {quoted(client)}; it must be 'local', None, a distributed.Client or a "
                 "scheduler's address, as 'tcp://10.0.0.1:8786'"
             )
-        _distributed(f"client={client!r}")
+        _distributed(f"client={quoted(client)}")
         return
     dask = sys.modules.get("distributed")  # whoever has a client has imported it
     if dask is None or not isinstance(client, dask.Client) or client.asynchronous:
@@ -112,7 +112,7 @@ def _at(address: str) -> Iterator[Client]:
             "configuration under distributed.comm.tls, or give a distributed.Client with its own"
         ) from error
     try:
-        _check_workers(client, address)
+        _check_workers(client, quoted(address))
         yield client
     finally:
         client.close()

@@ -210,6 +210,11 @@ def _is_frame(thing: Any) -> bool:
     return isinstance(thing, pd.DataFrame | pd.Series | pd.Index)
 
 
+def _is_of_arrow(thing: Any) -> bool:
+    """Return True for a table or a column of Polars or Arrow."""
+    return hasattr(thing, "__arrow_c_stream__") and hasattr(thing, "to_pandas")
+
+
 def _is_plain(thing: Any) -> bool:
     """Return True for a number, a string or None, or a possibly long sequence of these."""
     one = bool | int | float | complex | str | range | None
@@ -243,5 +248,6 @@ _WAYS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Any]], ...] = (
     (lambda x: isinstance(x, types.FunctionType), _of_function),
     (lambda x: isinstance(x, type), _of_class),
     (lambda x: hasattr(x, "py_func"), lambda x: [x.py_func]),  # compiled by numba, when called
+    (_is_of_arrow, lambda x: [x.to_pandas()]),
     (_has_parts, _of_instance),
 )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_path
 from bayesdp.display.words import listed, one_line
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import InvalidInput, quoted, without_secrets
 from bayesdp.evaluation.studies import addresses
 from bayesdp.evaluation.studies.store import NOTE, Store, read_manifest
 
@@ -78,7 +78,7 @@ class StudyResults:
         """
         if isinstance(folder, str) and addresses.is_address(folder):
             frame, keys = addresses.read(folder, options)
-            return StudyResults(frame, keys, addresses.without_password(folder))
+            return StudyResults(frame, keys, without_secrets(folder))
         if options is not None:
             raise InvalidInput("options goes with an address, as 's3://bucket/study.parquet'")
         return results_of(check_path("folder", folder))

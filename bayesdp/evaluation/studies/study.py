@@ -16,8 +16,8 @@ from bayesdp.checks import (
     check_path,
     keep,
 )
-from bayesdp.errors import InvalidInput, quoted
-from bayesdp.evaluation.studies.addresses import is_address, without_password
+from bayesdp.errors import InvalidInput, quoted, without_secrets
+from bayesdp.evaluation.studies.addresses import is_address
 from bayesdp.evaluation.studies.calls import named, taken
 from bayesdp.evaluation.studies.cells import (
     Cell,
@@ -209,7 +209,7 @@ class Study:
         check_client(client, workers)
         check_called("progress", progress)
         if is_address(out):
-            address = without_password(str(out)).rstrip("/")
+            address = without_secrets(str(out)).rstrip("/")
             raise InvalidInput(
                 f"out is {quoted(address)}; a study runs in a folder of this machine, which can be "
                 "locked: give one, and save what it returns at an address, as "

@@ -578,11 +578,10 @@ class TablePosterior(az.InferenceData):  # type: ignore[misc]
         known = list(self.schema.columns)
         several = isinstance(given, Iterable) and not isinstance(given, str)
         names = list(given) if several else [given]
-        each = all(isinstance(name, str) and name in known for name in names)
-        if not names or not each or len(set(names)) < len(names):
-            raise InvalidInput(
-                f"columns is {quoted(given)}; it must be some of {', '.join(known)}, once each"
-            )
+        wrong = [quoted(name) for name in names if name not in known or names.count(name) > 1]
+        if wrong or not names:
+            told = f"columns has {(wrong or ['nothing'])[0]}"
+            raise InvalidInput(f"{told}; it must be some of {', '.join(known)}, once each")
         return names
 
     def _warn_of_unmeasured(self, names: Sequence[str], sums: Sequence[Sequence[str]] = ()) -> None:

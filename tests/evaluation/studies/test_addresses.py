@@ -2,6 +2,7 @@
 
 import json
 import sys
+import traceback
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -108,9 +109,19 @@ def test_what_is_missing_is_named(results, monkeypatch, url, absent, message):
         results.save(url)
 
 
-def test_no_message_has_a_password(results):
-    with pytest.raises(InvalidInput, match="host/a") as caught:
-        Results.load("nonesuch://ann:secret@host/a")
+def test_no_message_has_a_password_or_a_signature(results, monkeypatch):
+    for url in ("nonesuch://ann:secret@host/a", "http://ann:secret@127.0.0.1:1/a?sig=secret"):
+        with pytest.raises(InvalidInput, match="/a") as caught:
+            Results.load(url)
+        assert "secret" not in "".join(traceback.format_exception(caught.value, limit=0))
+    address = "memory://bucket/b.parquet?sig=secret"
+    results.save(address)
+    loaded = Results.load(address)
+    for said in (repr(loaded), str(loaded), loaded._repr_html_(), str(loaded.folder)):
+        assert "bucket/b.parquet?***" in said
+        assert "secret" not in said
+    with pytest.raises(InvalidInput, match="out is") as caught:
+        study(2).run(address, client=None)
     assert "secret" not in str(caught.value)
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import bayesdp as bdp
+from bayesdp.evaluation.studies.identity import fingerprint
 from tests.evaluation.studies import parts
 from tests.evaluation.studies.parts import (
     bernoulli,
@@ -194,6 +195,20 @@ def test_confidential_data_leave_no_trace(tmp_path):
     }
     shown = study(2, data=records, analyses=[tells], grid={"epsilon": [1.0]}, public=True)
     assert shown.run(tmp_path / "t", client=None).failures["message"].str.contains("secret").all()
+
+
+def test_records_of_polars(tmp_path):
+    """Results of a column or a frame are those of the same records, and other records are told."""
+    polars = pytest.importorskip("polars")
+    column = polars.Series("voted", [0, 1, 0, 0] * 6)
+    asked = {"analyses": [share], "grid": {"epsilon": [1.0]}}
+    plain = study(2, data=column.to_list(), **asked).run(tmp_path / "s", client=None).frame
+    found = study(2, data=column, **asked).run(tmp_path / "t", client=None).frame
+    assert found.equals(plain)
+    frame = column.to_frame()
+    prints = {fingerprint(each, b"salt") for each in (column, frame, column[::-1], frame[::-1])}
+    assert len(prints) == 4
+    assert fingerprint(frame.clone(), b"salt") in prints
 
 
 def test_truths(tmp_path):

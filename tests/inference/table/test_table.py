@@ -329,13 +329,16 @@ def test_any_function_of_a_table():
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda p: p.table(["age", "nothing"]), "columns is .* it must be some of age, smokes"),
-        (lambda p: p.table([]), "columns is"),
+        (
+            lambda p: p.table(["age", "nothing"]),
+            "columns has 'nothing'; it must be some of age, smokes",
+        ),
+        (lambda p: p.table([]), "columns has nothing"),
         (lambda p: p.table(["age", "age"]), "once each"),
-        (lambda p: p.table("nothing"), "columns is 'nothing'; it must be some of age, smokes"),
-        (lambda p: p.table(3), "columns is 3; it must be some of"),
-        (lambda p: p.table([["age"]]), "columns is a list; it must be some of"),
-        (lambda p: p.table(np.array([1, 2])), "columns is .*; it must be some of"),
+        (lambda p: p.table("nothing"), "columns has 'nothing'; it must be some of age, smokes"),
+        (lambda p: p.table(3), "columns has 3; it must be some of"),
+        (lambda p: p.table([["age"]]), "columns has a list; it must be some of"),
+        (lambda p: p.table(np.array([1, 2])), "columns has 1; it must be some of"),
         (lambda p: p.table("age", target="world"), "target is 'world'"),
         (lambda p: p.regression("age"), "formula is 'age'"),
         (lambda p: p.regression("age ~ smokes", family="probit"), "family is 'probit'"),
