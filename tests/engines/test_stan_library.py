@@ -238,6 +238,7 @@ model {
 generated quantities {
   array[all ? FOUND : 0] real found;
   array[all ? DRAWN : 0, 2 * EDGE + 1] int drawn;
+  vector[2] still = rep_vector(1, 2);
   if (all) {
     found = {CALLS};
     drawn = rep_array(0, DRAWN, 2 * EDGE + 1);
@@ -305,6 +306,7 @@ def test_a_programs_posterior_is_that_of_the_model(grouped_release: bdp.Release)
     idata = bdp.stan.sample(
         PROGRAM,
         {**bdp.stan.data(grouped_release), "n": sizes, "all": 0},
+        variables=["p", "still"],  # of which the last is no stuck chain
         draws=2000,
         seed=4,
         progress=False,
