@@ -77,6 +77,7 @@ def written_by(dask_worker):
 def test_local_workers_never_spill(tmp_path):
     """Not where the user's own settings ask for it, with more held than they let memory have."""
     import dask
+    import distributed  # noqa: F401 (its defaults, which a setting before would take away)
 
     memory = {"target": 1e-6, "spill": 1e-6, "pause": False}
     settings = {f"distributed.worker.memory.{name}": value for name, value in memory.items()}
