@@ -70,7 +70,7 @@ RECORDS = "records"
 LEFT_OUT = "left_out"
 """Attribute of a fit that names columns of the release that it isn't of."""
 _LEVELS_A_CHAIN, _THINNEST = 6e7, 20
-"""Levels of records that a chain draws where `thin` isn't given, at half a microsecond each."""
+"""Levels of records that a chain draws where `thin` isn't given, at .2 microseconds each or so."""
 _CARRYING = 6
 """Levels of a record that take as long as its moves that carry unseen counts along."""
 _CELLS_A_CHAIN, _FEWEST, _USUAL = 3e8, 25, 200
@@ -131,7 +131,7 @@ class TableModel(Model):
     ("count") and the a and b above ("concentration"). It has doubts too where much of the spread of
     a column of numbers is in cells that noise drowns, or within wide cells; where chains differ in
     what no marginal has, estimates warn. `fit` has two options: `thin`, the number of sweeps over
-    all records for each draw, by default as many as take a chain half a minute or so, from 1 to 20;
+    all records for each draw, by default as many as take a chain ten seconds or so, from 1 to 20;
     and `tables`, the number of whole tables that each chain keeps, by default from 25 for many
     records and marginals to 200, but fewer where all chains' would take more than 2 GiB.
 
