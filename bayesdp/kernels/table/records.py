@@ -12,10 +12,10 @@ restricted to records that no rule excludes, and every count of a marginal is se
     gaussian: rate (2 left - 1), rate = 1 / (2 sigma^2);   laplace: rate if left > 0, else -rate.
 
 A sweep takes each level of each record, and each record's class, from its full conditional; where
-a column has many levels and one record matters little beside the noise, it proposes a level from
-the prior given all other records instead, and the likelihoods' ratio accepts. Given the class
-shares, m records move a class's column little by little, and noise wide compared to
-the counts would let it do so for ages; so batches of records are moved too
+one record matters little beside the noise, it proposes a level from the prior given all other
+records instead, and the likelihoods' ratio accepts: of each marginal it needs two cells, not a
+column's. Given the class shares, m records move a class's column little by little, and noise wide
+compared to the counts would let it do so for ages; so batches of records are moved too
 (`bayesdp.kernels.table.batches`). Where n isn't known, with a uniform prior on {0, ..., capacity},
 a record is born from the collapsed predictive, or one chosen at random dies: prior and proposals
 cancel, and the likelihoods' ratio is left.
