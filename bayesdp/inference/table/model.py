@@ -73,7 +73,7 @@ _LEVELS_A_CHAIN, _THINNEST = 6e7, 20
 """Levels of records that a chain draws where `thin` isn't given, at .2 microseconds each or so."""
 _CARRYING = 6
 """Levels of a record that take as long as its moves that carry unseen counts along."""
-_CELLS_A_CHAIN, _FEWEST, _USUAL = 7e8, 25, 200
+_CELLS_A_CHAIN, _FEWEST, _USUAL = 6e8, 25, 200
 """Cells of records in all tables that a chain rakes where `tables` isn't given, some 30 times.
 
 The effective number of independent tables of four chains is estimated to be under 400 in 1% of

@@ -422,7 +422,7 @@ def test_too_few_classes_for_what_was_released_are_doubted():
 def test_tables_of_many_records_take_no_more_than_memory_has():
     """A million records of 30 columns; of few records all are kept."""
     assert tables_kept(3_000, 4, 6, chains=4) == 200
-    assert tables_kept(48_842, 14, 91, chains=4) == 157
+    assert tables_kept(48_842, 14, 91, chains=4) == 134
     kept = tables_kept(10**6, 30, 435, chains=4)
     assert 4 * kept * 10**6 * 30 * 2 <= 2**31 < 4 * (kept + 1) * 10**6 * 30 * 2
     assert tables_kept(10**8, 30, 435, chains=4) == 4
