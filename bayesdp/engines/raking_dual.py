@@ -142,9 +142,9 @@ def minimize(dual: Dual, metric: Metric) -> None:
         Of a dual that is like this one; measured anew where it proves not to be.
     """
     start = np.zeros(dual.aims.size)
-    dual.at(start)
     dense = dual.aims.size <= _DENSE
     if not (dense and metric.known):
+        dual.at(start)
         metric.measure(dual)
     rounds = _ROUNDS if dense else 1  # a diagonal that is measured again is no better
     for _ in range(rounds):
@@ -155,7 +155,7 @@ def minimize(dual: Dual, metric: Metric) -> None:
 
 
 def _descended(dual: Dual, metric: Metric, start: Floats, steps: int) -> Floats:
-    """Take some steps at most; return where they ended, where the dual was tried last."""
+    """Take some steps at most; return where they ended, at which the dual was tried last."""
 
     def both(u: Floats) -> tuple[float, Floats]:
         value = dual.at(start + metric.multipliers(u))
@@ -169,5 +169,6 @@ def _descended(dual: Dual, metric: Metric, start: Floats, steps: int) -> Floats:
     about: Any = {"jac": True, "method": "L-BFGS-B", "callback": near_enough, "options": options}
     found = optimize.minimize(both, np.zeros(start.size), **about)
     end = np.asarray(start + metric.multipliers(found.x))
-    dual.at(end)
+    if dual.off >= _NEAR:  # else the search stopped where it was tried last
+        dual.at(end)
     return end
