@@ -166,18 +166,29 @@ def _draw_by_pool(
 
 
 @inlined
-def _propose_level(layout: Any, state: Any, i: int, j: int, rng: Any) -> None:
-    """Propose a level for column j of record i from the prior given all others; weigh these two."""
-    k, start, old = state.classes[i], layout.starts[j], np.int64(state.records[i, j])
-    last = layout.levels[j] - 1
-    rest = rng.random() * (state.sizes[k] - 1.0 + state.spread[j] * layout.levels[j])
+def _level_of_class(layout: Any, state: Any, k: Any, j: int, own: Any, rng: Any) -> Any:
+    """Draw a level of column j from the prior given all records of class k.
+
+    One of them, of level `own`, is left out, if that isn't -1.
+    """
+    start, last = layout.starts[j], layout.levels[j] - 1
+    others = state.sizes[k] - (1.0 if own >= 0 else 0.0)
+    rest = rng.random() * (others + state.spread[j] * layout.levels[j])
     new: Any = 0
     while new < last:
-        rest -= state.counts[k, start + new] - (1.0 if new == old else 0.0)
+        rest -= state.counts[k, start + new] - (1.0 if new == own else 0.0)
         rest -= state.prior[start + new]
         if rest < 0.0:
             break
         new += 1
+    return new
+
+
+@inlined
+def _propose_level(layout: Any, state: Any, i: int, j: int, rng: Any) -> None:
+    """Propose a level for column j of record i from the prior given all others; weigh these two."""
+    old = np.int64(state.records[i, j])
+    new = _level_of_class(layout, state, state.classes[i], j, old, rng)
     if new == old or is_excluded(layout, state.records[i], j, new):
         return
     change = moved(layout, state, None, i, j, new)
@@ -290,11 +301,7 @@ def _switch(
         room[k] /= (state.turned[start + level, k] + b) * state.inverse[j, k]
         total += room[k]
     new = chosen(room, size, total, rng)
-    total = 0.0
-    for c in range(layout.levels[j]):
-        room[c] = state.counts[new, start + c] + state.prior[start + c]
-        total += room[c]
-    to = np.int64(chosen(room, layout.levels[j], total, rng))
+    to = np.int64(_level_of_class(layout, state, new, j, -1, rng))
     join(layout, state, row, old, 1.0)
     if to != level:
         if is_excluded(layout, row, j, to):
@@ -320,12 +327,7 @@ def _invent(layout: Any, state: Any, i: int, room: Any, rng: Any) -> bool:
     k = chosen(room, state.sizes.size, total, rng)
     state.classes[i] = k
     for j in range(d):
-        total = 0.0
-        for c in range(layout.levels[j]):
-            place = layout.starts[j] + c
-            room[c] = state.counts[k, place] + state.prior[place]
-            total += room[c]
-        row[j] = chosen(room, layout.levels[j], total, rng)
+        row[j] = _level_of_class(layout, state, k, j, -1, rng)
         state.pooled[i, j] = layout.pool[layout.starts[j] + row[j]]
     good = True
     for j in range(d):
