@@ -252,7 +252,7 @@ def _propensities(
     model: NetworkBetaModel, data: Any, by: Any, release: Any, posterior: Any
 ) -> Numbers:
     network = as_network(data).in_label_order()
-    if network.directed:
+    if network.directed or model.spread is not None:
         return {}
     degrees = np.bincount(network.edges.ravel(), minlength=network.n)
     return {"beta": np.asarray(fit_beta_model(degrees, prior=model.prior).coef)}

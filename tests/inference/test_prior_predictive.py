@@ -112,6 +112,10 @@ def test_networks():
     prior = drawn(bdp.models.NetworkBetaModel(law), TIES, outputs=False).prior
     assert prior["beta"].dims == ("chain", "draw", "node")
     check(prior["beta"], stats.norm(1, 0.5))
+    prior = drawn(bdp.models.NetworkBetaModel(law, spread=2.0), TIES, outputs=False).prior
+    check(prior["mean"], stats.norm(1, 0.5))
+    check(prior["spread"], stats.halfnorm(scale=2))
+    check((prior["beta"][..., 0] - prior["mean"]) / prior["spread"], stats.norm())
     two = bdp.networks.NormalPrior([1.0, -1.0], [0.5, 2.0])
     prior = drawn(bdp.models.ERGMModel("edges + triangle", two), TIES, outputs=False).prior
     check(prior["theta"].sel(term="triangle"), stats.norm(-1, 2))

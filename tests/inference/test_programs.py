@@ -193,6 +193,19 @@ def flipped_ties() -> bdp.Release:
         return bdp.synthesizers.EdgeFlipSynthesizer(epsilon=2.0).release(nx.path_graph(5))
 
 
+def tied_one_way() -> bdp.Release:
+    import networkx as nx
+
+    with bdp.reproducible(1):
+        declared = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=2.0)
+        return declared.release(nx.path_graph(4, create_using=nx.DiGraph))
+
+
+def stretch(point: dict[str, Any]) -> Any:
+    """Spread of each coefficient of a directed graph."""
+    return np.repeat(point["spread"], 4)
+
+
 CASES = {
     "binomial": Case(
         bdp.BinomialModel((0.5, 2.0)), counts_of_groups, lambda rng: {"p": rng.random(3)}
@@ -220,7 +233,20 @@ CASES = {
         lambda rng: {"theta": rng.dirichlet((1.0, 1.0, 1.0), 2)},
     ),
     "beta_model": Case(
-        bdp.models.NetworkBetaModel(), flipped_ties, lambda rng: {"beta": rng.normal(0, 2, 5)}
+        bdp.models.NetworkBetaModel(),
+        flipped_ties,
+        lambda rng: {"mean": np.zeros(0), "spread": np.zeros(0), "beta": rng.normal(0, 2, 5)},
+    ),
+    "beta_model of a population": Case(
+        bdp.models.NetworkBetaModel(bdp.networks.NormalPrior(0.5, 2.0), spread=1.5),
+        tied_one_way,
+        lambda rng: {
+            "mean": rng.normal(0, 2, 1),
+            "spread": rng.gamma(2, 1, 2),
+            "beta": rng.normal(0, 2, 8),
+        },
+        lambda data, point: point | {"z": (point["beta"] - point["mean"]) / stretch(point)},
+        lambda point: -np.log(stretch(point)).sum(),
     ),
     "ergm": Case(
         bdp.models.ERGMModel("edges", bdp.networks.NormalPrior(0.5, 2.0)),

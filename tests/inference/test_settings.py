@@ -160,7 +160,7 @@ def test_an_unknown_option_names_those_there_are(fit: Any, monkeypatch: pytest.M
 def test_programs_say_their_parameters() -> None:
     assert read_program("binomial").parameters == ("p",)
     assert read_program("censored_beta").parameters == ("phi", "v")
-    assert read_program("beta_model").parameters == ("beta",)
+    assert read_program("beta_model").parameters == ("mean", "spread", "beta")
     pooled = ("variance", "mean", "spread", "mu", "around")
     assert read_program("hierarchical_gaussian").parameters[:5] == pooled
 

@@ -197,8 +197,15 @@ def beta_model(data: Mapping[str, Any]) -> pm.Model:
     import pytensor.tensor as pt
 
     pymc = import_pymc()
+    of_all, sides = (data["prior_mean"], data["prior_sd"]), data["sides"]
     with pymc.Model() as model:
-        beta = pymc.Normal("beta", data["prior_mean"], data["prior_sd"], shape=data["K"])
+        if data["prior_spread"]:
+            mean = pymc.Normal("mean", *of_all, shape=1)
+            spread = pymc.HalfNormal("spread", data["prior_spread"], shape=sides)
+            z = pymc.Normal("z", shape=data["K"])
+            beta = pymc.Deterministic("beta", mean + pt.repeat(spread, data["K"] // sides) * z)
+        else:
+            beta = pymc.Normal("beta", *of_all, shape=data["K"])
         eta = beta[data["first"] - 1] + beta[data["second"] - 1]
         if data["graphs"]:
             seen = (data["degrees"] * beta).sum() - data["graphs"] * pt.softplus(eta).sum()

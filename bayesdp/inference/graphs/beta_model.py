@@ -14,6 +14,14 @@ another one, which is what the programs add up: one logarithm a dyad, of a numbe
 
 A constant may be moved from all senders to all receivers; the prior determines it, to within
 sd / sqrt(2n).
+
+Coefficients have independent priors, or those of one population,
+
+    beta_i ~ Normal(m, t^2),    m ~ Normal,    t ~ HalfNormal(c),
+
+by which the data say how much nodes differ (t), and nodes of which noise leaves little are drawn
+towards the others, as by the random effects of van Duijn, Snijders and Zijlstra (2004). Of a
+directed graph, senders and receivers have a t each, and m in common.
 """
 
 from __future__ import annotations
@@ -27,6 +35,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.fields import check_declared, declared
 from bayesdp.core.views import DyadsView, View
 from bayesdp.engines.draws import Draws
 from bayesdp.errors import InvalidInput, quoted
@@ -35,6 +44,7 @@ from bayesdp.inference.conflict import Noise
 from bayesdp.inference.graphs.network_release import evidence_in, graphs_in
 from bayesdp.inference.result import network_inference_data
 from bayesdp.inference.several import Releases, only_one
+from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.networks.dyad_table import check_dyadwise
 from bayesdp.networks.evidence import offset_matrix
 from bayesdp.networks.network import Network
@@ -48,6 +58,7 @@ if TYPE_CHECKING:
 
 _MOST_DYADS = 2_000_000
 _SURE = 700.0  # of |o_d|: the dyad is known
+_SIDES = ("sender", "receiver")
 
 
 @dataclass(frozen=True)
@@ -56,6 +67,10 @@ class Hidden:
 
     nodes: Network
     data: dict[str, Any]
+
+
+def _check_spread(name: str, value: Any) -> float:
+    return check_positive(name, value, "coefficients' unit, log odds")
 
 
 def check_engine(name: str, engine: Any) -> str:
@@ -72,17 +87,22 @@ class NetworkBetaModel(Model):
     Parameters
     ----------
     prior : NormalPrior
-        Prior of every coefficient, independently: one mean and one sd.
+        Prior of every coefficient, independently: one mean and one sd. With `spread`, that of the
+        coefficients' mean.
+    spread : float, optional
+        c, scale of the half-normal prior of t, the standard deviation of the nodes' coefficients
+        about their mean. Default: they are independent.
 
     Raises
     ------
     InvalidInput
-        If `prior` isn't a `NormalPrior` of two numbers.
+        If `prior` isn't a `NormalPrior` of two numbers, or `spread` isn't above zero.
 
     Notes
     -----
     The posterior variable is "beta" with the dimension "node", or, for directed graphs, "sender"
-    and "receiver". The model reads graphs whose dyads were randomised one by one; NUTS samples the
+    and "receiver"; with `spread` also "mean" (m) and "spread" (t), which for directed graphs has the
+    dimension "side". The model reads graphs whose dyads were randomised one by one; NUTS samples the
     posterior, by "pymc" or "stan". A naive fit treats several copies as independent graphs of one
     model, and has the option `engine`.
 
@@ -97,6 +117,7 @@ class NetworkBetaModel(Model):
     """
 
     prior: NormalPrior = field(default_factory=lambda: NormalPrior(0.0, 2.0))
+    spread: float | None = declared(_check_spread, optional=True, default=None)
 
     family: ClassVar[str] = "beta_model"
     views: ClassVar[tuple[type[View], ...]] = (DyadsView,)
@@ -123,6 +144,7 @@ class NetworkBetaModel(Model):
                 f"prior is {quoted(self.prior)}; it must be a NormalPrior(mean, sd) of two "
                 "numbers, the same for all nodes"
             )
+        check_declared(self)
 
     def read(self, release: Releases) -> Hidden:
         """Read the nodes, and the data of the programs."""
@@ -144,7 +166,8 @@ class NetworkBetaModel(Model):
 
     def _sampled(self, run: Run, engine: str) -> Draws:
         hidden: Hidden = run.read
-        nuts = {**run.chained, "progress": run.progress, "variables": ["beta"]}
+        names = ["beta"] if self.spread is None else ["beta", "mean", "spread"]
+        nuts = {**run.chained, "progress": run.progress, "variables": names}
         if engine == "stan":
             from bayesdp.engines.stan import sampling as stan
 
@@ -156,15 +179,21 @@ class NetworkBetaModel(Model):
 
     def result(self, run: Run, drawn: Draws, noises: Sequence[Noise] = ()) -> az.InferenceData:
         """Make an InferenceData of the draws, one coefficient for each node, with a verdict."""
+        nodes = run.read.nodes
+        dims = {name: ["node"] for name in drawn.posterior} | {"mean": [], "spread": []}
+        coords = {"node": list(nodes.nodes)}
+        if nodes.directed and self.spread is not None:
+            dims["spread"], coords["side"] = ["side"], list(_SIDES)
         return network_inference_data(
             drawn,
             run.release,
-            of="nodes",
-            dims={name: ["node"] for name in drawn.posterior},
-            coords={"node": list(run.read.nodes.nodes)},
+            of="nodes" if self.spread is None else "coefficients, their mean and spread",
+            dims=dims,
+            coords=coords,
             attrs={
                 "family": self.family,
                 "prior": json.dumps([float(self.prior.mean), float(self.prior.sd)]),
+                "spread": json.dumps(self.spread),
                 "engine_reason": run.reason,
                 **run.told,
             },
@@ -172,9 +201,16 @@ class NetworkBetaModel(Model):
 
     def from_prior(self, run: Run, rng: np.random.Generator) -> dict[str, Any]:
         """Draw every node's coefficients from their prior."""
-        nodes, mean, sd = run.read.nodes, float(self.prior.mean), float(self.prior.sd)
-        names = ("sender", "receiver") if nodes.directed else ("beta",)
-        return {name: rng.normal(mean, sd, (run.draws, nodes.n)) for name in names}
+        nodes, law = run.read.nodes, (float(self.prior.mean), float(self.prior.sd))
+        names = _SIDES if nodes.directed else ("beta",)
+        shape = (len(names), run.draws, nodes.n)
+        if self.spread is None:
+            return dict(zip(names, rng.normal(*law, shape), strict=True))
+        mean = rng.normal(*law, run.draws)
+        spread = np.abs(rng.normal(0.0, self.spread, (run.draws, len(names))))
+        drawn = rng.normal(mean[:, None], spread.T[:, :, None], shape)
+        also = {"mean": mean, "spread": spread if nodes.directed else spread[:, 0]}
+        return dict(zip(names, drawn, strict=True)) | also
 
     def stan_data(self, release: Releases) -> dict[str, Any]:
         """Build the data of the Stan program `beta_model`, which the PyMC program reads too."""
@@ -184,7 +220,10 @@ class NetworkBetaModel(Model):
         return self._data(nodes, offset_matrix(evidence), ())
 
     def pymc_model(self, release: Releases) -> pm.Model:
-        """Build the model as a pm.Model; "beta" has senders, then receivers, if directed."""
+        """Build the model as a pm.Model; "beta" has senders, then receivers, if directed.
+
+        With `spread` there are "mean" and "spread" too, vectors of one number, or of one a side.
+        """
         from bayesdp.engines.pymc.programs import beta_model
 
         return beta_model(self.stan_data(release))
@@ -217,12 +256,18 @@ class NetworkBetaModel(Model):
             "sign": np.sign(shift),
             "prior_mean": float(self.prior.mean),
             "prior_sd": float(self.prior.sd),
+            "prior_spread": self.spread or 0.0,
+            "sides": len(_SIDES) if directed else 1,
         }
 
 
 def _by_node(drawn: Draws, nodes: Network) -> Draws:
-    """Split "beta" into senders and receivers."""
-    if not nodes.directed:
-        return drawn
-    sender, receiver = np.split(drawn.posterior["beta"], 2, axis=-1)
-    return dataclasses.replace(drawn, posterior={"sender": sender, "receiver": receiver})
+    """Split "beta" into senders and receivers, and take vectors of one number for the number."""
+    found = dict(drawn.posterior)
+    for name in {"mean"} if nodes.directed else {"mean", "spread"}:
+        if name in found:
+            found[name] = found[name][..., 0]
+    if nodes.directed:
+        parts = np.split(found.pop("beta"), len(_SIDES), axis=-1)
+        found = dict(zip(_SIDES, parts, strict=True)) | found
+    return dataclasses.replace(drawn, posterior=found)

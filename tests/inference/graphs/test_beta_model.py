@@ -165,6 +165,47 @@ def test_engines_sample_the_posterior(case, method, engine):
         assert abs(square.mean() - variance[k]) < 4 * az.mcse(square)
 
 
+def hierarchical_quadrature(graphs: tuple[Network, ...], epsilon: float, spread: float) -> tuple:
+    """As `quadrature`, of coefficients, their mean, of prior N(0, 1.2), and their spreads."""
+    sides, n = (2 if graphs[0].directed else 1), graphs[0].n
+    nodes, weights = np.polynomial.hermite_e.hermegauss(12)
+    wide, more = np.polynomial.legendre.leggauss(16)
+    scales, half = 3 * (wide + 1) * spread, more * np.exp(-((3 * (wide + 1)) ** 2) / 2)
+    axes = [1.2 * nodes, *[scales] * sides, *[nodes] * (sides * n)]
+    each = [weights, *[half] * sides, *[weights] * (sides * n)]
+    z = np.stack([part.ravel() for part in np.meshgrid(*axes, indexing="ij")], axis=-1)
+    log_w = np.zeros([len(part) for part in each])
+    for k, part in enumerate(each):
+        log_w += np.log(part).reshape([-1 if k == j else 1 for j in range(len(each))])
+    z[:, 1 + sides :] *= np.repeat(z[:, 1 : 1 + sides], n, axis=1)
+    z[:, 1 + sides :] += z[:, :1]
+    log_p = log_w.ravel() + np.concatenate(
+        [log_release(part[:, 1 + sides :], graphs, epsilon) for part in np.array_split(z, 20)]
+    )
+    p = np.exp(log_p - log_p.max())
+    p /= p.sum()
+    mean = p @ z
+    return mean, p @ (z - mean) ** 2
+
+
+@pytest.mark.parametrize("case", ["two copies", "directed"])
+def test_coefficients_of_one_population(case, engine):
+    graphs = CASES[case]
+    model = bdp.models.NetworkBetaModel(bdp.networks.NormalPrior(0, 1.2), spread=0.7)
+    idata = model.fit(release_of(*graphs), engine=engine, draws=3000, warmup=1500, seed=2)
+    mean, variance = hierarchical_quadrature(graphs, 1.5, 0.7)
+    spread = idata.posterior["spread"].to_numpy().reshape(4, 3000, -1)
+    draws = np.concatenate(
+        [idata.posterior["mean"].to_numpy()[..., None], spread, together(idata)], axis=-1
+    )
+    assert draws.shape == (4, 3000, len(mean))
+    for k in range(len(mean)):
+        x = draws[..., k]
+        assert abs(x.mean() - mean[k]) < 5 * az.mcse(x)
+        square = (x - mean[k]) ** 2
+        assert abs(square.mean() - variance[k]) < 5 * az.mcse(square)
+
+
 def test_many_sure_copies_are_the_graph(engine):
     """The odds of what they say are beyond a float's range."""
     released = release_of(*[PATH] * 40, epsilon=30.0)
@@ -239,6 +280,25 @@ def test_senders_and_receivers_are_apart():
     for name in ("sender", "receiver"):
         assert idata.posterior[name].dims == ("chain", "draw", "node")
     assert "beta" not in idata.posterior
+
+
+@pytest.mark.parametrize("graphs", [(PATH,), (ONE_WAY,)])
+def test_a_population_of_nodes_is_told_beside_them(graphs):
+    model = bdp.models.NetworkBetaModel(spread=0.5)
+    idata = model.fit(release_of(*graphs), draws=20, chains=2, warmup=50, seed=1)
+    sides = ["sender", "receiver"] if graphs[0].directed else []
+    assert set(idata.posterior) == {"mean", "spread", *(sides or ["beta"])}
+    assert idata.posterior["mean"].dims == ("chain", "draw")
+    assert idata.posterior["spread"].dims == ("chain", "draw", *["side"] * bool(sides))
+    if sides:
+        assert idata.posterior["side"].to_numpy().tolist() == sides
+    assert json.loads(idata.attrs["spread"]) == 0.5
+
+
+@pytest.mark.parametrize("spread", [0, -1.0, np.inf, "1", True])
+def test_the_spread_is_above_zero(spread):
+    with pytest.raises(bdp.errors.InvalidInput, match="spread is"):
+        bdp.models.NetworkBetaModel(spread=spread)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 40.0, 700.0])
