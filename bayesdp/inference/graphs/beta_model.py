@@ -101,10 +101,10 @@ class NetworkBetaModel(Model):
     Notes
     -----
     The posterior variable is "beta" with the dimension "node", or, for directed graphs, "sender"
-    and "receiver"; with `spread` also "mean" (m) and "spread" (t), which for directed graphs has the
-    dimension "side". The model reads graphs whose dyads were randomised one by one; NUTS samples the
-    posterior, by "pymc" or "stan". A naive fit treats several copies as independent graphs of one
-    model, and has the option `engine`.
+    and "receiver"; with `spread` also "mean" (m) and "spread" (t), the latter with the dimension
+    "side" for directed graphs. The model reads graphs whose dyads were randomised one by one; NUTS
+    samples the posterior, by "pymc" or "stan". A naive fit treats several copies as independent
+    graphs of one model, and has the option `engine`.
 
     Examples
     --------
