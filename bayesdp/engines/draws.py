@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -98,8 +99,6 @@ def seed_of(seed: int, bits: int) -> int:
 
 def import_arviz() -> Any:
     """Import ArviZ without the notice it prints about its next major version."""
-    import warnings
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import arviz
@@ -122,15 +121,18 @@ def to_inference_data(
     keeps both and readers look in either.
     """
     az = import_arviz()
-    idata = az.from_dict(
-        posterior=dict(draws.posterior),
-        sample_stats=dict(draws.sample_stats),
-        observed_data=dict(observed_data),
-        constant_data=dict(constant_data),
-        **({"log_likelihood": dict(log_likelihood)} if log_likelihood else {}),
-        coords=dict(coords),
-        dims=dict(dims),
-    )
+    with warnings.catch_warnings():
+        # A fit of few draws is no array whose chains and draws are the wrong way round.
+        warnings.filterwarnings("ignore", "More chains", UserWarning)
+        idata = az.from_dict(
+            posterior=dict(draws.posterior),
+            sample_stats=dict(draws.sample_stats),
+            observed_data=dict(observed_data),
+            constant_data=dict(constant_data),
+            **({"log_likelihood": dict(log_likelihood)} if log_likelihood else {}),
+            coords=dict(coords),
+            dims=dict(dims),
+        )
     idata.attrs = dict(attrs)
     idata.posterior.attrs.update(attrs)
     return idata

@@ -55,8 +55,9 @@ class PoissonModel(Model):
     prior : tuple of two floats
         (a, b), shape and rate of the gamma prior of each relative rate: mean a / b.
     expected : sequence of float, optional
-        e_i, one for each area; 0 where no event can occur. Default: those in the release of
-        Poisson-gamma copies; for other releases 1, so that a rate is an expected count.
+        e_i, one for each area; 0 where no event can occur, where a rate keeps its prior. Default:
+        those in the release of Poisson-gamma copies; for other releases 1, so that a rate is an
+        expected count.
     n : int or mapping of group labels to int, optional
         The number of all events, where it is known but the release doesn't say it; in groups the
         same for all, or each group's, as {"2023": 51, "2024": 80}. The n of a noisy vector is a
