@@ -230,10 +230,15 @@ class MultinomialModel(Model):
     def _counts(self, parts: Sequence[Part]) -> CountPosterior:
         posterior = ways.exact_counts(parts, self.prior, self.sizes_of(parts))
         if posterior is None:
+            why = (
+                "answers at random are summed exactly over two categories alone"
+                if ways.are_responses(parts)
+                else "its law isn't a product over the categories, and there are too many counts to "
+                "list all"
+            )
             raise InvalidInput(
                 f"mechanism {quoted(parts[0].mechanism.name)} at this size has no exact posterior: "
-                "its law isn't a product over the categories, and there are too many counts to "
-                "list all; use fit(), which samples it"
+                f"{why}; use fit(), which samples it"
             )
         return posterior
 

@@ -56,3 +56,10 @@ def test_certain_answers_leave_the_others():
     mean, _, _ = by_quadrature(mechanism.matrix, 1100, 1500, (1, 1))
     found = bdp.MultinomialModel(prior=(1, 1)).posterior(release, 1)
     assert found.mean() == pytest.approx(mean, abs=1e-10)
+
+
+def test_answers_of_more_categories_say_why_they_have_no_exact_posterior():
+    made = bdp.mechanisms.RandomizedResponseMechanism.kary(1.0, 3, n=1)
+    model = bdp.MultinomialModel((1.0, 1.0, 1.0))
+    with pytest.raises(bdp.errors.InvalidInput, match="over two categories alone; use fit"):
+        model.posterior(bdp.Release.of(made, [(2,)]), 0)
