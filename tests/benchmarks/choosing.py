@@ -1,9 +1,10 @@
 """Width and coverage of 95% intervals by every way to answer a question, at equal epsilon.
 
 `python -m tests.benchmarks.choosing` simulates, and writes choosing.json and the tables of the page
-"Which mechanism, which model?"; with names of questions after it, it simulates these alone. Data
-and releases are seeded, so that each figure can be had again. All epsilons are under replace-one,
-with n public; of networks they are about one tie.
+"Which mechanism, which model?"; with names of questions after it, it simulates these alone, and
+with "question:mechanism" one mechanism's rows. Data and releases are seeded, so that each figure
+can be had again. All epsilons are under replace-one, with n public; of networks they are about one
+tie.
 """
 
 from __future__ import annotations
@@ -234,7 +235,7 @@ WAYS = (
         "noisy_table",
         "`TableSynthesizer`; `TableModel`, `posterior.estimate`",
         to.median_table,
-        20,
+        100,
     ),
     Way(
         "median", "quantiles, at 0.4, 0.5 and 0.6", _CHOSEN, to.median_quantiles(0.4, 0.5, 0.6), 40
@@ -337,15 +338,16 @@ WAYS = (
 )
 
 
-def results_of(question: str) -> Iterator[dict[str, Any]]:
-    """A row for each way and epsilon, and one without privacy."""
+def results_of(question: str, mechanism: str = "") -> Iterator[dict[str, Any]]:
+    """A row for each way and epsilon, and one without privacy; or one mechanism's rows."""
     bare = QUESTIONS[question].bare
-    if bare is not None:
+    if bare is not None and not mechanism:
         way = Way(question, "without privacy", "", lambda data, _: bare(data))
         yield {"mechanism": way.mechanism, "epsilon": None, **measured(way, None)}
     for way in WAYS:
-        for epsilon in EPSILONS if way.question == question else ():
-            yield {"mechanism": way.mechanism, "epsilon": epsilon, **measured(way, epsilon)}
+        if way.question == question and mechanism in ("", way.mechanism):
+            for epsilon in EPSILONS:
+                yield {"mechanism": way.mechanism, "epsilon": epsilon, **measured(way, epsilon)}
 
 
 def table(question: str, stored: dict[str, list[dict[str, Any]]]) -> str:
@@ -428,8 +430,13 @@ def write_page(stored: dict[str, list[dict[str, Any]]]) -> None:
 def choosing(names: list[str]) -> None:
     """Simulate, keep what came out, and write the page's tables."""
     stored = json.loads(STORED.read_text()) if STORED.exists() else {}
-    for question in names or QUESTIONS:
-        stored[question] = list(results_of(question))
+    for name in names or QUESTIONS:
+        question, _, mechanism = name.partition(":")
+        found = list(results_of(question, mechanism))
+        if not found:
+            raise SystemExit(f"no way to answer {question} is called {mechanism}")
+        kept = stored.get(question, []) if mechanism else []
+        stored[question] = [row for row in kept if row["mechanism"] != mechanism] + found
         STORED.write_text(json.dumps(stored, indent=1) + "\n")
         print(f"\n{question}\n{table(question, stored)}", flush=True)
     write_page(stored)

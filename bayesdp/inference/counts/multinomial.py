@@ -233,8 +233,8 @@ class MultinomialModel(Model):
             why = (
                 "answers at random are summed exactly over two categories alone"
                 if ways.are_responses(parts)
-                else "its law isn't a product over the categories, and there are too many counts to "
-                "list all"
+                else "its law isn't a product over the categories, and there are too many counts "
+                "to list all"
             )
             raise InvalidInput(
                 f"mechanism {quoted(parts[0].mechanism.name)} at this size has no exact posterior: "
