@@ -270,6 +270,15 @@ def transform_that_cuts_at_constants() -> None:
     pm.Normal("y", theta, 1, observed=Y)
 
 
+def density_that_takes_records_from_around_it() -> None:
+    pm.CustomDist("y", normal(), logp=lambda v, m: -((v - m * X) ** 2), observed=Y)
+
+
+def density_that_takes_covariates_from_around_it() -> None:
+    x = pm.Data("x", X)
+    pm.CustomDist("y", normal(), logp=lambda v, m: -((v - m * x) ** 2), observed=Y)
+
+
 def noise_in_the_likelihood() -> None:
     noise = pm.Normal.dist(0, 1)
     pm.CustomDist("y", normal(), logp=lambda v, m: -((v - m - noise) ** 2), observed=Y)
@@ -346,6 +355,8 @@ def name_taken() -> None:
         (sum_of_one_parameter_a_record, "'theta' has one entry a record"),
         (transform_that_cuts_at_data, "transform of 'theta' depends on x"),
         (transform_that_cuts_at_constants, "transform of 'theta' depends on a constant"),
+        (density_that_takes_records_from_around_it, "aren't arguments of its distribution"),
+        (density_that_takes_covariates_from_around_it, "aren't arguments of its distribution"),
         (noise_in_the_likelihood, "something random"),
         (assertion, "fails an assertion|combined with other records"),
         (loop, "goes through|some of the records"),

@@ -67,7 +67,8 @@ _INEXACT = (
 )
 _ASSUMPTIONS = (
     "The prior was chosen without the data; so was every number of the model that is no record's, "
-    "the interval's centre, any grid, and the inputs of the synthetic records.",
+    "the interval's centre, any grid, the inputs of the synthetic records, and whatever code of "
+    "the model's own that draws them, a pm.CustomDist's random=, uses besides its arguments.",
     "A record is its entries of the observed variables and of all data as long as the records; "
     "its weight is public or a public function of that record alone.",
 )
