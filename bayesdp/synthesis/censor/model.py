@@ -35,9 +35,10 @@ def censor(
     """Make a model whose posterior draws are each epsilon-DP: every record's likelihood is clipped.
 
     Free variables, their transforms, dims, coords, data and deterministics stay; the observed
-    variables become the potential "censored_log_likelihood". One exact draw from the new model's
-    posterior is epsilon-DP, k draws cost k times that, and MCMC draws are exact only in the
-    limit. The model, and anything computed from it except such draws, is for the curator alone.
+    variables become the potential "censored_log_likelihood". One exact draw of the free variables
+    from the new model's posterior is epsilon-DP, k draws cost k times that, and MCMC draws are
+    exact only in the limit. The model, and anything computed from it except such draws, is for the
+    curator alone: deterministics of a record's covariates, say, that a sampler returns with a draw.
 
     Parameters
     ----------
@@ -75,9 +76,13 @@ def censor(
     -----
     That each term depends on its own record alone is proved from the graph, operation by
     operation, and checked numerically at random parameters; operations without a rule are refused.
-    That the prior is proper can't be verified in general (a `pm.CustomDist`, a `pm.Potential`) and
-    is assumed. Parameters that the likelihood forbids for every record, such as a negative standard
-    deviation, stay forbidden. The proof is in the docstring of `bayesdp.synthesis.censor`.
+    What is only a number in the graph is taken as public: a prior's scale, a mean that a covariate
+    was centred at, or a package's default prior must not have been computed from the data. Whoever
+    is in several rows, as by an answer that is the next day's covariate, is protected in one of
+    them alone. That the prior is proper can't be verified in general (a `pm.CustomDist`, a
+    `pm.Potential`) and is assumed. Parameters that the likelihood forbids for every record, such as
+    a negative standard deviation, stay forbidden. The proof is in the docstring of
+    `bayesdp.synthesis.censor`.
 
     Examples
     --------
