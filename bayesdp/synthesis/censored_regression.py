@@ -101,7 +101,10 @@ class CensoredRegressionSynthesizer(CensoredSynthesizer, Synthesizer):
     prior_intercept : tuple of two floats
         Mean and standard deviation of the intercepts' normal prior.
     prior_slope : float or sequence of float
-        Standard deviation of the slopes' normal prior with mean 0, or one for each predictor.
+        Standard deviation of the slopes' normal prior with mean 0, or one for each predictor. Give
+        predictors, and a normal response, in public units in which they are of size 1 or so: with
+        an age of 50 the prior of eta has a standard deviation of 125, and copies that are drawn
+        from little more than the prior are far from all data.
     prior_sigma : float
         Scale of the half-normal prior of sigma.
     size : int

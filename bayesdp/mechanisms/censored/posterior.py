@@ -72,7 +72,10 @@ _ASSUMPTIONS = (
     "A record is its entries of the observed variables and of all data as long as the records; "
     "its weight is public or a public function of that record alone.",
 )
-_SOME = "There is a record: a model without any is refused, which tells it from one with a record."
+_SOME = (
+    "There are at least two records: fewer may be refused, which would tell a data set of one from "
+    "one of two."
+)
 _GENERATORS = {
     "pymc": "What the engine draws comes from its own generator, with a key of 64 bits from the "
     "operating system, which too can't be told from true randomness.",
