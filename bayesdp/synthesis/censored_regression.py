@@ -263,11 +263,13 @@ class CensoredRegressionSynthesizer(CensoredSynthesizer, Synthesizer):
     def _names(self) -> tuple[str, ...]:
         """Names of the predictors and, if given, of the response: all different."""
         named = [*self.predictors, *([] if self._named is None else [self._named])]
-        wrong = [n for n in named if not isinstance(n, str) or not n or n in _RESERVED]
+        taken = {*_RESERVED, *(f"slope_{name}" for name in self.predictors)}
+        wrong = [n for n in named if not isinstance(n, str) or not n or n in taken]
         if isinstance(self.predictors, str) or wrong or len(set(named)) < len(named):
             raise InvalidInput(
                 f"predictors is {quoted(self.predictors)} and response {quoted(self.response)}; "
-                f"they must be names of columns, all different, and none of {', '.join(_RESERVED)}"
+                "they must be names of columns, all different, and none of "
+                f"{', '.join(_RESERVED)} or slope_ and a predictor's name: rename the column"
             )
         if self.predictors and self._named is None:
             raise InvalidInput("response is missing; name the column that predictors predict")
