@@ -77,12 +77,12 @@ def censor(
     That each term depends on its own record alone is proved from the graph, operation by
     operation, and checked numerically at random parameters; operations without a rule are refused.
     What is only a number in the graph is taken as public: a prior's scale, a mean that a covariate
-    was centred at, or a package's default prior must not have been computed from the data. Whoever
-    is in several rows, as by an answer that is the next day's covariate, is protected in one of
-    them alone. That the prior is proper can't be verified in general (a `pm.CustomDist`, a
-    `pm.Potential`) and is assumed. Parameters that the likelihood forbids for every record, such as
-    a negative standard deviation, stay forbidden. The proof is in the docstring of
-    `bayesdp.synthesis.censor`.
+    was centred at, or a package's default prior must not have been computed from the data; a
+    warning says where it seems to have been. Whoever is in several rows, as by an answer that is
+    the next day's covariate, is protected in one of them alone. That the prior is proper can't be
+    verified in general (a `pm.CustomDist`, a `pm.Potential`) and is assumed. Parameters that the
+    likelihood forbids for every record, such as a negative standard deviation, stay forbidden. The
+    proof is in the docstring of `bayesdp.synthesis.censor`.
 
     Examples
     --------
@@ -162,6 +162,7 @@ def traced(model: pm.Model, record_dim: str | None, *, public_n: bool) -> tuple[
         raise InvalidInput(f"model is a {type(model).__name__}; it must be a pm.Model")
     from bayesdp.synthesis.censor import check as censor_check
     from bayesdp.synthesis.censor import graph as censor_graph
+    from bayesdp.synthesis.censor import numbers as censor_numbers
     from bayesdp.synthesis.censor import refusals as censor_refusals
     from bayesdp.synthesis.censor.states import Setting
 
@@ -173,6 +174,9 @@ def traced(model: pm.Model, record_dim: str | None, *, public_n: bool) -> tuple[
         terms = tracer.terms()
         censor_refusals.check_missing(tracer)
         censor_check.check_terms(tracer, terms)
+        transforms = [p for rv in model.free_RVs for p in censor_refusals.transforms_of(model, rv)]
+    parts = [*model.basic_RVs, *model.potentials, *transforms]
+    censor_numbers.warn_of_numbers(tracer, parts)
     return tracer, terms
 
 

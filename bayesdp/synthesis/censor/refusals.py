@@ -87,11 +87,8 @@ def check_prior(model: Any, axes: Axes, public_n: bool) -> None:
         _check_graph(model, axes, public_n, "prior", rv, rv)
         density = logp(rv, model.rvs_to_values[rv], warn_rvs=False)
         _check_graph(model, axes, public_n, "prior", rv, density)
-        # A transform may cut the prior off: Interval's bounds are in no density.
-        if (transform := model.rvs_to_transforms.get(rv)) is not None:
-            given = (model.rvs_to_values[rv], *rv.owner.inputs)
-            for part in (transform.backward(*given), transform.log_jac_det(*given)):
-                _check_graph(model, axes, public_n, "transform of", rv, part)
+        for part in transforms_of(model, rv):
+            _check_graph(model, axes, public_n, "transform of", rv, part)
     for potential in model.potentials:
         _check_graph(model, axes, public_n, "potential", potential, potential)
     for rv in model.basic_RVs:
@@ -101,6 +98,18 @@ def check_prior(model: Any, axes: Axes, public_n: bool) -> None:
                     f"variable {quoted(rv.name)} holds data as long as the records inside "
                     f"{node.op}; give them as arguments of the distribution"
                 )
+
+
+def transforms_of(model: Any, rv: Variable) -> list[Variable]:
+    """List what a transform adds to a free variable's prior, which its density hasn't.
+
+    Interval's bounds cut the prior off, say.
+    """
+    transform = model.rvs_to_transforms.get(rv)
+    if transform is None:
+        return []
+    given = (model.rvs_to_values[rv], *rv.owner.inputs)
+    return [transform.backward(*given), transform.log_jac_det(*given)]
 
 
 def _is_one_a_record(model: Any, axes: Axes, rv: Variable) -> bool:
