@@ -87,7 +87,9 @@ class CensoredRegressionSynthesizer(CensoredSynthesizer, Synthesizer):
         and its weight.
     center : float, optional
         Centre of the interval, chosen without the data; it should lie where most records' log
-        densities are. Default: 0; for counts and categories the interval ends at 0.
+        densities are. Default: 0; for counts and categories the interval ends at 0. Where it lies
+        above most of them, chains hardly mix: they are refused, and paid for. Those of a normal
+        column whose residuals have standard deviation s are about -1.4 - log(s).
     weights : array_like, callable or PublicRegressionWeights, optional
         Non-negative weights that multiply each record's log density before it is clipped: a vector
         with one for each record, public or a public function of its own record, or that function.
