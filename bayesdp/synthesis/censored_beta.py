@@ -156,8 +156,8 @@ class CensoredBetaSynthesizer(CensoredSynthesizer, RecordSynthesizer):
         Parameters
         ----------
         data : array_like or Scan
-            The confidential records, all between the bounds; at least one, unless the engine is
-            "grid". A scan's column may be larger than memory; see the notes.
+            The confidential records, all between the bounds; with the engine "stan" at least one,
+            with "pymc" two. A scan's column may be larger than memory; see the notes.
         by : array_like, optional
             Each record's group, one of `groups`, of the length of `data`: each group has copies of
             its own, from its own records. Not with a vector of weights.

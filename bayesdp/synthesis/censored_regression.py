@@ -87,7 +87,9 @@ class CensoredRegressionSynthesizer(CensoredSynthesizer, Synthesizer):
         and its weight.
     center : float, optional
         Centre of the interval, chosen without the data; it should lie where most records' log
-        densities are. Default: 0; for counts and categories the interval ends at 0.
+        densities are. Default: 0; for counts and categories the interval ends at 0. Where it lies
+        above most of them, chains hardly mix: they are refused, and paid for. Those of a normal
+        column whose residuals have standard deviation s are about -1.4 - log(s).
     weights : array_like, callable or PublicRegressionWeights, optional
         Non-negative weights that multiply each record's log density before it is clipped: a vector
         with one for each record, public or a public function of its own record, or that function.
@@ -101,7 +103,10 @@ class CensoredRegressionSynthesizer(CensoredSynthesizer, Synthesizer):
     prior_intercept : tuple of two floats
         Mean and standard deviation of the intercepts' normal prior.
     prior_slope : float or sequence of float
-        Standard deviation of the slopes' normal prior with mean 0, or one for each predictor.
+        Standard deviation of the slopes' normal prior with mean 0, or one for each predictor. Give
+        predictors, and a normal response, in public units in which they are of size 1 or so: with
+        an age of 50 the prior of eta has a standard deviation of 125, and copies that are drawn
+        from little more than the prior are far from all data.
     prior_sigma : float
         Scale of the half-normal prior of sigma.
     size : int
@@ -260,11 +265,13 @@ class CensoredRegressionSynthesizer(CensoredSynthesizer, Synthesizer):
     def _names(self) -> tuple[str, ...]:
         """Names of the predictors and, if given, of the response: all different."""
         named = [*self.predictors, *([] if self._named is None else [self._named])]
-        wrong = [n for n in named if not isinstance(n, str) or not n or n in _RESERVED]
+        taken = {*_RESERVED, *(f"slope_{name}" for name in self.predictors)}
+        wrong = [n for n in named if not isinstance(n, str) or not n or n in taken]
         if isinstance(self.predictors, str) or wrong or len(set(named)) < len(named):
             raise InvalidInput(
                 f"predictors is {quoted(self.predictors)} and response {quoted(self.response)}; "
-                f"they must be names of columns, all different, and none of {', '.join(_RESERVED)}"
+                "they must be names of columns, all different, and none of "
+                f"{', '.join(_RESERVED)} or slope_ and a predictor's name: rename the column"
             )
         if self.predictors and self._named is None:
             raise InvalidInput("response is missing; name the column that predictors predict")

@@ -331,8 +331,10 @@ def check_converged(draws: Draws) -> None:
             continue
         raise EngineFailed(
             "the chains have clearly not converged, so their draws are not the censored "
-            "posterior's; nothing is released. Reparametrise the model on simulated data (censor "
-            "it and look at its diagnostics there), or give it tighter priors"
+            "posterior's; nothing is released. Try it on simulated data first, and look at the "
+            "diagnostics there: choose a center near most records' log densities, as chains hardly "
+            "mix where it is above them; reparametrise the model, or give it tighter priors; or "
+            "take engine='grid', whose draws are exact, with at most three parameters"
         )
 
 

@@ -247,6 +247,38 @@ def one_parameter_a_record() -> None:
     pm.Normal("y", pm.Normal("theta", 0, 1, shape=N), 1, observed=Y)
 
 
+def one_parameter_a_record_by_index() -> None:
+    pm.Normal("y", pm.Normal("theta", 0, 1, shape=N)[np.arange(N)], 1, observed=Y)
+
+
+def sum_of_one_parameter_a_record() -> None:
+    pm.Normal("y", pm.Normal("theta", 0, 1, shape=N).sum(), 1, observed=Y)
+
+
+def above(x: Any) -> Any:
+    """A transform that cuts a prior off below all x, which is in no density."""
+    return pm.distributions.transforms.Interval(bounds_fn=lambda *inputs: (x.max(), None))
+
+
+def transform_that_cuts_at_data() -> None:
+    theta = pm.Normal("theta", 0, 1, transform=above(pm.Data("x", X)))
+    pm.Normal("y", theta, 1, observed=Y)
+
+
+def transform_that_cuts_at_constants() -> None:
+    theta = pm.Normal("theta", 0, 1, transform=above(pt.as_tensor(X)))
+    pm.Normal("y", theta, 1, observed=Y)
+
+
+def density_that_takes_records_from_around_it() -> None:
+    pm.CustomDist("y", normal(), logp=lambda v, m: -((v - m * X) ** 2), observed=Y)
+
+
+def density_that_takes_covariates_from_around_it() -> None:
+    x = pm.Data("x", X)
+    pm.CustomDist("y", normal(), logp=lambda v, m: -((v - m * x) ** 2), observed=Y)
+
+
 def noise_in_the_likelihood() -> None:
     noise = pm.Normal.dist(0, 1)
     pm.CustomDist("y", normal(), logp=lambda v, m: -((v - m - noise) ** 2), observed=Y)
@@ -301,7 +333,7 @@ def name_taken() -> None:
         (random_walk, "can't be censored record by record"),
         (multivariate_over_records, "can't be censored record by record"),
         (gaussian_process, "can't be censored record by record"),
-        (latent_gaussian_process_of_data, "depends on|record by record"),
+        (latent_gaussian_process_of_data, "'f_rotated_' has one entry a record"),
         (standardised_inside, "combined with other records"),
         (standardised_constant, "combined with other records"),
         (cumulative, "combined with other records by Cumsum"),
@@ -318,7 +350,13 @@ def name_taken() -> None:
         (normalised_over_records, "combined with other records by Softmax"),
         (divided_by_the_number_of_records, "depends on the number of records"),
         (trend_over_places, "place among the records"),
-        (one_parameter_a_record, "place among the records, or on a variable"),
+        (one_parameter_a_record, "'theta' has one entry a record"),
+        (one_parameter_a_record_by_index, "'theta' has one entry a record"),
+        (sum_of_one_parameter_a_record, "'theta' has one entry a record"),
+        (transform_that_cuts_at_data, "transform of 'theta' depends on x"),
+        (transform_that_cuts_at_constants, "transform of 'theta' depends on a constant"),
+        (density_that_takes_records_from_around_it, "aren't arguments of its distribution"),
+        (density_that_takes_covariates_from_around_it, "aren't arguments of its distribution"),
         (noise_in_the_likelihood, "something random"),
         (assertion, "fails an assertion|combined with other records"),
         (loop, "goes through|some of the records"),
@@ -347,6 +385,17 @@ def test_a_variable_for_each_record_is_known_by_its_dimension():
     model = model_of(build, {"person": range(N)})
     with pytest.raises(bdp.errors.InvalidInput, match="one entry a record"):
         bdp.censor(model, epsilon=1.0)
+
+
+def test_a_variable_as_long_as_the_records_by_chance_is_named():
+    def build(**dims: Any) -> None:
+        theta = pm.Normal("theta", 0, 1, **({} if dims else {"shape": N}), **dims)
+        pm.Normal("y", theta.sum(), 1, observed=Y, dims="person")
+
+    coords = {"person": range(N), "region": range(N)}
+    with pytest.raises(bdp.errors.InvalidInput, match="as long by chance"):
+        bdp.censor(model_of(build, coords), epsilon=1.0)
+    bdp.censor(model_of(lambda: build(dims="region"), coords), epsilon=1.0)
 
 
 def test_a_potential_of_the_number_of_records_is_refused():

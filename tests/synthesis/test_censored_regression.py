@@ -394,6 +394,8 @@ def test_weights_are_functions_of_one_record():
         ({"predictors": ("y",), "response": "y"}, "all different"),
         ({"predictors": "age", "response": "y"}, "all different"),
         ({"predictors": ("sigma",), "response": "y"}, "none of intercept"),
+        ({"predictors": ("a",), "response": "slope_a", "engine": "grid"}, "rename the column"),
+        ({"predictors": ("a", "slope_a"), "response": "y"}, "rename the column"),
         ({"predictors": ("a",), "response": "y"}, "give public values of each"),
         ({"covariates": {"a": [1.0]}}, "and nothing else"),
         ({"covariates": [1.0]}, "covariates is a list; it must map each predictor"),

@@ -67,11 +67,15 @@ _INEXACT = (
 )
 _ASSUMPTIONS = (
     "The prior was chosen without the data; so was every number of the model that is no record's, "
-    "the interval's centre, any grid, and the inputs of the synthetic records.",
+    "the interval's centre, any grid, the inputs of the synthetic records, and whatever code of "
+    "the model's own that draws them, a pm.CustomDist's random=, uses besides its arguments.",
     "A record is its entries of the observed variables and of all data as long as the records; "
     "its weight is public or a public function of that record alone.",
 )
-_SOME = "There is a record: a model without any is refused, which tells it from one with a record."
+_SOME = (
+    "There are at least two records: fewer may be refused, which would tell a data set of one from "
+    "one of two."
+)
 _GENERATORS = {
     "pymc": "What the engine draws comes from its own generator, with a key of 64 bits from the "
     "operating system, which too can't be told from true randomness.",

@@ -211,10 +211,25 @@ class Tracer:
                     "public numbers; dependent records (time series, Gaussian processes) need "
                     "another mechanism"
                 )
+            self._check_given(rv, density, [cut, value])
             density = self.rebuilt.get(density, density)
             others = [axis for axis in range(density.type.ndim) if axis != state.axis]
             each.append(density.sum(axis=others) if others else density)
         return sum(each[1:], start=each[0])
+
+    def _check_given(self, rv: Variable, density: Variable, given: list[Variable]) -> None:
+        """Refuse records that a density's code took from around it, not from its arguments.
+
+        They would be in compiled code, and code that draws synthetic records could take them too.
+        """
+        known = set(ancestors(given))
+        hidden = [v for v in ancestors([density]) if v.owner is None and v not in known]
+        if any(self._state(root).kind is not Kind.PUBLIC for root in hidden):
+            raise InvalidInput(
+                f"the density of {quoted(rv.name)} holds data as long as the records that aren't "
+                "arguments of its distribution; give them as such, so that public values can take "
+                "their place where synthetic records are drawn"
+            )
 
     def checked(self, density: Variable) -> Variable:
         """Make a density -inf where the likelihood forbids the parameters for every record."""

@@ -35,9 +35,10 @@ def censor(
     """Make a model whose posterior draws are each epsilon-DP: every record's likelihood is clipped.
 
     Free variables, their transforms, dims, coords, data and deterministics stay; the observed
-    variables become the potential "censored_log_likelihood". One exact draw from the new model's
-    posterior is epsilon-DP, k draws cost k times that, and MCMC draws are exact only in the
-    limit. The model, and anything computed from it except such draws, is for the curator alone.
+    variables become the potential "censored_log_likelihood". One exact draw of the free variables
+    from the new model's posterior is epsilon-DP, k draws cost k times that, and MCMC draws are
+    exact only in the limit. The model, and anything computed from it except such draws, is for the
+    curator alone: deterministics of a record's covariates, say, that a sampler returns with a draw.
 
     Parameters
     ----------
@@ -75,9 +76,13 @@ def censor(
     -----
     That each term depends on its own record alone is proved from the graph, operation by
     operation, and checked numerically at random parameters; operations without a rule are refused.
-    That the prior is proper can't be verified in general (a `pm.CustomDist`, a `pm.Potential`) and
-    is assumed. Parameters that the likelihood forbids for every record, such as a negative standard
-    deviation, stay forbidden. The proof is in the docstring of `bayesdp.synthesis.censor`.
+    What is only a number in the graph is taken as public: a prior's scale, a mean that a covariate
+    was centred at, or a package's default prior must not have been computed from the data; a
+    warning says where it seems to have been. Whoever is in several rows, as by an answer that is
+    the next day's covariate, is protected in one of them alone. That the prior is proper can't be
+    verified in general (a `pm.CustomDist`, a `pm.Potential`) and is assumed. Parameters that the
+    likelihood forbids for every record, such as a negative standard deviation, stay forbidden. The
+    proof is in the docstring of `bayesdp.synthesis.censor`.
 
     Examples
     --------
@@ -157,6 +162,7 @@ def traced(model: pm.Model, record_dim: str | None, *, public_n: bool) -> tuple[
         raise InvalidInput(f"model is a {type(model).__name__}; it must be a pm.Model")
     from bayesdp.synthesis.censor import check as censor_check
     from bayesdp.synthesis.censor import graph as censor_graph
+    from bayesdp.synthesis.censor import numbers as censor_numbers
     from bayesdp.synthesis.censor import refusals as censor_refusals
     from bayesdp.synthesis.censor.states import Setting
 
@@ -168,6 +174,9 @@ def traced(model: pm.Model, record_dim: str | None, *, public_n: bool) -> tuple[
         terms = tracer.terms()
         censor_refusals.check_missing(tracer)
         censor_check.check_terms(tracer, terms)
+        transforms = [p for rv in model.free_RVs for p in censor_refusals.transforms_of(model, rv)]
+    parts = [*model.basic_RVs, *model.potentials, *transforms]
+    censor_numbers.warn_of_numbers(tracer, parts)
     return tracer, terms
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pymc.data import MinibatchOp
@@ -75,17 +75,20 @@ def check_prior(model: Any, axes: Axes, public_n: bool) -> None:
                 f"variable {quoted(rv.name)} has an improper prior (pm.Flat or pm.HalfFlat); the "
                 "guarantee needs a proper one, such as a wide pm.Normal or pm.HalfNormal"
             )
-        dims = model.named_vars_to_dims.get(rv.name) or ()
-        if not public_n and axes.name is not None and axes.name in dims:
+        if not public_n and _is_one_a_record(model, axes, rv):
             raise InvalidInput(
                 f"variable {quoted(rv.name)} has one entry a record, so a record more or less "
-                "would change the prior; integrate it out, or use neighbours='replace_one'"
+                "would change the prior; integrate it out, or use neighbours='replace_one'. If it "
+                "is as long by chance, give it dims of another name than the records', and name "
+                "these too"
             )
         # Once as it is drawn, before PyMC may compute a number from data; once with what its
         # density alone has.
         _check_graph(model, axes, public_n, "prior", rv, rv)
         density = logp(rv, model.rvs_to_values[rv], warn_rvs=False)
         _check_graph(model, axes, public_n, "prior", rv, density)
+        for part in transforms_of(model, rv):
+            _check_graph(model, axes, public_n, "transform of", rv, part)
     for potential in model.potentials:
         _check_graph(model, axes, public_n, "potential", potential, potential)
     for rv in model.basic_RVs:
@@ -95,6 +98,31 @@ def check_prior(model: Any, axes: Axes, public_n: bool) -> None:
                     f"variable {quoted(rv.name)} holds data as long as the records inside "
                     f"{node.op}; give them as arguments of the distribution"
                 )
+
+
+def transforms_of(model: Any, rv: Variable) -> list[Variable]:
+    """List what a transform adds to a free variable's prior, which its density hasn't.
+
+    Interval's bounds cut the prior off, say.
+    """
+    transform = model.rvs_to_transforms.get(rv)
+    if transform is None:
+        return []
+    given = (model.rvs_to_values[rv], *rv.owner.inputs)
+    return [transform.backward(*given), transform.log_jac_det(*given)]
+
+
+def _is_one_a_record(model: Any, axes: Axes, rv: Variable) -> bool:
+    """Return True if a free variable has an axis of the records' name, or unnamed and as long."""
+    dims: Sequence[str | None] = model.named_vars_to_dims.get(rv.name) or [None] * rv.type.ndim
+    for dim, length in zip(dims, rv.type.shape, strict=True):
+        if axes.name is not None and dim is not None:
+            found = dim == axes.name
+        else:
+            found = axes.n == (length if dim is None else contents(model.dim_lengths[dim]))
+        if found:
+            return True
+    return False
 
 
 def _check_graph(
