@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from bayesdp.evaluation.planning.result import Plan
 
 TABLE, PICTURE = "plan.csv", "plan.png"
+_PLANNED = ("binomial", "gamma", "gaussian", "linear_regression", "multinomial", "poisson")
+"""Families whose data `evaluation.planning.expected` makes up, which takes a while to load."""
 
 
 def plan(
@@ -27,7 +29,10 @@ def plan(
     ],
     family: Annotated[
         str,
-        typer.Option(help=f"Model family: {', '.join(MODELS)}.", autocompletion=model_names),
+        typer.Option(
+            help=f"Model family: {', '.join(_PLANNED)}; bdp.plan(simulate=...) plans any other.",
+            autocompletion=model_names,
+        ),
     ] = "binomial",
     prior: Annotated[
         str | None, typer.Option(help="Numbers of the prior, such as 1,1 for a beta prior.")
@@ -86,6 +91,12 @@ def plan(
 
     if out is not None:
         check_target(out, TABLE, force=force)
+    if family in set(MODELS) - {*_PLANNED}:
+        raise InvalidInput(
+            f"family is {quoted(family)}, whose data this command doesn't make up; it does for "
+            f"{', '.join(_PLANNED)}. For any other write in Python bdp.plan(model, n, "
+            "mechanisms=[...], simulate=...), a function that makes up data and the true value"
+        )
     declared = options.parameters(parameters or [])
     if prior is not None:
         declared["prior"] = options.prior(prior)

@@ -31,6 +31,8 @@ class WeightedSumsView(View):
         Whether noise is Laplace, or else Gaussian.
     n : int or None
         Number of records, where it is public.
+    most : int
+        Largest number of records of a protected unit, such as a household.
     sums : callable
         Function of the outputs: the `Integer` of each sum of u, and then of each sum of u - U.
     """
@@ -41,4 +43,5 @@ class WeightedSumsView(View):
     scale: float
     laplace: bool
     n: int | None
+    most: int
     sums: Callable[[Sequence[Any]], list[Integer]]

@@ -363,7 +363,10 @@ class Date(_Whole):
 
     @classmethod
     def example(cls) -> str:
-        return "as [2020-01-01, 2024-12-31]"
+        return (
+            "as [2020-01-01, 2024-12-31], dates without quotes or a time of day, of Python's "
+            "datetime.date"
+        )
 
     @classmethod
     def starts_of(cls, low: Any, high: Any, bins: Any) -> NDArray[Any]:

@@ -184,7 +184,10 @@ class Boolean(Column):
 
     @property
     def way_out(self) -> str:
-        return "give what stands for false and for true in the schema, as labels = ['no', 'yes']"
+        return (
+            "give what stands for false and for true in the data as the schema's labels: labels = "
+            "['no', 'yes'], or none for booleans"
+        )
 
     @property
     def way_out_of_file(self) -> str:

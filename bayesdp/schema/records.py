@@ -67,7 +67,7 @@ class Values:
 
 
 def read(given: Any) -> Values:
-    """Read a column of pandas' or NumPy's, or a list; its kind depends on no missing value.
+    """Read a column of a table, an array or a list; its kind depends on no missing value.
 
     Raises
     ------
@@ -79,6 +79,8 @@ def read(given: Any) -> Values:
     masked = np.ma.getmaskarray(given) if isinstance(given, np.ma.MaskedArray) else None
     data = np.ma.getdata(given) if masked is not None else given
     try:
+        if hasattr(data, "to_pandas"):  # Polars' and Arrow's, whose arrays have no time zone
+            data = data.to_pandas()
         flat = np.ndim(data) == 1
         series = data if isinstance(data, pd.Series) else pd.Series(data if flat else [])
     except (TypeError, ValueError, OverflowError):  # whose messages may show a value

@@ -272,7 +272,7 @@ class Schema:
         if given is None or not all(isinstance(name, Hashable) for name in given):  # as Arrow's
             raise InvalidInput(
                 f"frame is {quoted(frame)}; it must be a DataFrame, or a mapping of columns' names "
-                "to their values"
+                "to their values: frame.to_pandas() of an Arrow table, frame.collect() if lazy"
             )
         there = list(given)
         ids = {self.unit.person} if isinstance(self.unit, Person) else set()

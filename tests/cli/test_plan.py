@@ -5,6 +5,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from bayesdp.cli.plan import _PLANNED
+from bayesdp.evaluation.planning.expected import EXPECTED
+
 
 @pytest.fixture
 def bayesdp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_cli):
@@ -77,6 +80,7 @@ def test_a_category_and_one_true_proportion(bayesdp):
         ("plan --n 10 --width 0.1 --synthesizer 'size = 3'", "it must have a name"),
         ("plan --n 10 --width 0.1 --synthesizer 'name = \"x\"'", "synthesizer.name is 'x'"),
         ("plan --n 10 --width 0.1 --family nothing", "model.family is 'nothing'"),
+        ("plan --n 10 --width 0.1 --family table", "For any other write in Python bdp.plan(model"),
         ("plan --n 10 --width 0.1 --estimand beta:age", "estimand is a tuple; it must be one of"),
         ("plan --n 10 --width 0.1 --out missing/plan", "doesn't exist; create it first"),
     ],
@@ -86,3 +90,7 @@ def test_bad_lines(bayesdp, line, message):
     assert status == 2
     assert message in err
     assert not list(Path().iterdir())
+
+
+def test_the_families_of_the_help_are_those_whose_data_are_made_up():
+    assert sorted(EXPECTED) == list(_PLANNED)

@@ -430,3 +430,24 @@ def test_text_is_read_back_from_files(tmp_path, survey, frame):
     survey.decoded(codes, np.random.default_rng(1)).to_parquet(tmp_path / "survey.parquet")
     again = pd.read_parquet(tmp_path / "survey.parquet")
     assert survey.coded(again).equals(codes)
+
+
+def test_a_time_is_of_the_day_in_its_own_zone_whichever_package_holds_it():
+    days = {"type": "date", "bounds": (dt.date(2020, 1, 1), dt.date(2020, 12, 31))}
+    made = bdp.Schema({"day": days | {"bins": "month", "missing": True}})
+    late = [dt.datetime(2020, 1, 31, 23, 30, tzinfo=dt.UTC), None]  # in February, in Berlin
+    arrow = pa.array(late, type=pa.timestamp("us", tz="Europe/Berlin"))
+    polars = pl.Series(late).dt.convert_time_zone("Europe/Berlin")
+    for column in (arrow, pa.chunked_array([arrow]), polars, arrow.to_pandas()):
+        assert made.coded({"day": column})["day"].tolist() == [1, 12], type(column)
+    assert made.coded(pl.DataFrame({"day": polars}))["day"].tolist() == [1, 12]
+
+
+def test_the_way_out_of_another_type_is_one():
+    with pytest.raises(InvalidInput, match=r"a time of day, of Python's datetime\.date"):
+        bdp.Schema({"a": {"type": "date", "bounds": ("2020-01-01", "2020-12-31")}})
+    made = bdp.Schema({"a": {"type": "boolean", "labels": ["no", "yes"]}})
+    with pytest.raises(InvalidInput, match=r"as the schema's labels: .* or none for booleans"):
+        made.coded({"a": [True]})
+    with pytest.raises(InvalidInput, match=r"frame\.to_pandas\(\) of an Arrow table"):
+        made.coded(pa.table({"a": ["no"]}))

@@ -90,9 +90,9 @@ def designs_of(model: Any, n: Any, mechanisms: Any, copies: Any, delta: float) -
         offered = _offered(model, delta)
         if not offered:
             raise InvalidInput(
-                f"mechanisms is missing; for a {type(model).__name__} give synthesizers with the "
-                "data's bounds, at any epsilon: mechanisms=[bdp.ModipsSynthesizer(family=..., "
-                "epsilon=1)]"
+                f"mechanisms is missing; for a {type(model).__name__} give synthesizers that it "
+                "reads, with the data's bounds, at any epsilon: "
+                "mechanisms=[bdp.ModipsSynthesizer(family=..., epsilon=1)]"
             )
         mechanisms = offered
     if isinstance(mechanisms, Mapping):

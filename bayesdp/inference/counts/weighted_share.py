@@ -39,6 +39,7 @@ from bayesdp.inference.counts.clusters import ByCluster, check_strata, read_clus
 from bayesdp.inference.log_linear.design import cell_labels
 from bayesdp.inference.readers import read_view
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
+from bayesdp.inference.table.doubts import warn_of_several
 from bayesdp.inference.table.estimates import check_target
 from bayesdp.mechanisms.counts.cells import shape_of
 from bayesdp.release import Part, Release
@@ -131,8 +132,9 @@ class WeightedShareModel(Model):
     without replacement from a small population, the intervals are too long. With target="data"
     there is no such step, and the engine is "exact".
 
-    Where records were sampled by cluster, such intervals are too short. With `clusters`, shares
-    have a t law around the ratio of the noisy sums, with the spread of the ultimate clusters
+    Where records were sampled by cluster, such intervals are too short; a fit warns of it where the
+    protected unit, such as a household, has several records. With `clusters`, shares have a t law
+    around the ratio of the noisy sums, with the spread of the ultimate clusters
     (`bayesdp.engines.cluster_shares`). The noise is in that spread with the sampling, and isn't to
     be added, so that the naive posterior is hardly another one, except with target="data". Groups
     are then domains, which may be strata or not: "overall" has the sums of all, by cluster. Sums
@@ -282,6 +284,7 @@ class WeightedShareModel(Model):
         elif self.clusters is not None:
             (*shares, overall), doubts = _by_cluster(known, sums, np.random.default_rng(last))
         else:
+            doubts = _doubts_of_unit(known)
             parts = zip(sums, known, rngs, strict=True)
             shares = [draw_shares(each, one.pseudo, rng) for each, one, rng in parts]
         each = [_variables(*parts) for parts in zip(known, sums, shares, strict=True)]
@@ -313,6 +316,12 @@ class WeightedShareModel(Model):
         }
         dims = {name: each[name] for name in drawn.posterior}
         return {"dims": dims, "coords": {"category": names}}
+
+
+def _doubts_of_unit(known: Sequence[Known]) -> tuple[str, ...]:
+    """Doubt, and warn, that the records of a protected unit may be alike."""
+    most = max(view.most for one in known for view, _ in one.released)
+    return tuple(warn_of_several("protected unit", most, stacklevel=5))
 
 
 def _variables(known: Known, sums: Sums, share: Floats) -> dict[str, Floats]:

@@ -131,14 +131,26 @@ def doubts_of_coefficients(estimates: Estimates, odd: int) -> Iterator[str]:
 
 
 def warn_of_unit(unit: Any, told: Set[str] = frozenset(), *, stacklevel: int) -> list[str]:
-    """Doubt the population's intervals if a person may have several records.
+    """Doubt the population's intervals if a schema's unit is a person with several records."""
+    most = unit.most if isinstance(unit, Person) else 1
+    return warn_of_several("person", most, told, stacklevel=stacklevel + 1)
+
+
+def warn_of_several(
+    name: str, most: int, told: Set[str] = frozenset(), *, stacklevel: int
+) -> list[str]:
+    """Doubt the population's intervals if a protected unit may have several records.
 
     Of n records, up to k of a person, the variance of a mean is at most k times that of n records
-    by themselves (Kish 1965, section 5.4), as where all of a person's are the same.
+    by themselves (Kish 1965, section 5.4), as where all of a person's are the same. Of a weighted
+    mean too, as (sum w e)^2 of a person's records is at most k sum (w e)^2.
 
     Parameters
     ----------
-    unit : "record" or Person
+    name : str
+        The unit, in words.
+    most : int
+        Largest number of its records.
     told : set of str
         Doubts that aren't warned of again.
     stacklevel : int
@@ -149,13 +161,13 @@ def warn_of_unit(unit: Any, told: Set[str] = frozenset(), *, stacklevel: int) ->
     list of str
         The doubt, if there is one.
     """
-    if not isinstance(unit, Person) or unit.most == 1:
+    if most == 1:
         return []
     doubt = (
-        f"a person has up to {unit.most} records, and nothing that was released says how alike "
+        f"a {name} has up to {most} records, and nothing that was released says how alike "
         "these are: intervals of the population, as if all records were drawn by themselves, may "
-        f"be up to {math.sqrt(unit.most):.1f} times too short, but for the noise. Take "
-        "target='data', or release one record a person (most = 1)"
+        f"be up to {math.sqrt(most):.1f} times too short, but for the noise. Take "
+        f"target='data', or release one record a {name} (most = 1)"
     )
     if doubt not in told:
         warn_about(doubt, "persons", stacklevel=stacklevel + 1)

@@ -273,7 +273,7 @@ class WeightedCountsMechanism(Mechanism):
     def views(self) -> tuple[WeightedSumsView, ...]:
         """View of noisy sums of weights, and of their squares."""
         cell, sums = self._noise.cell, partial(integers, self._noise.cell)
-        law = cell.scale, cell.noise.laplace, self.n, sums
+        law = cell.scale, cell.noise.laplace, self.n, self.most, sums
         return (WeightedSumsView(self.axes, self.unit, self.steps, *law),)
 
     def pairs(self) -> list[tuple[Any, Any]]:

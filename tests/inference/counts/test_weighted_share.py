@@ -249,3 +249,22 @@ def test_what_it_cannot_read_is_refused(model, release, message):
 def test_the_target_is_one_of_two():
     with pytest.raises(InvalidInput, match="target is 'sample'"):
         Model().fit(exact_release((4, 4, 4, 0, 0, 0)), target="sample")
+
+
+def test_records_of_one_household_may_be_alike_and_a_fit_says_so():
+    """As where all 3 of each of 100 households are: its share has sqrt(3) times the deviation."""
+    work = 2**20 * np.array((150, 150, 0, 0))
+    axes = [{"name": "y", "categories": ("a", "b")}]
+    release = exact_release(work, axes=axes, max_weight=1.0, most=3)
+    with pytest.warns(UserWarning, match=r"a protected unit has up to 3 .* 1\.7 times.*#persons"):
+        found = Model().fit(release, draws=2000, seed=1)
+    assert "a protected unit has up to 3 records" in found.attrs["verdict"]
+    right = math.sqrt(0.25 / 100)
+    assert found.posterior["share"].std(("chain", "draw"))[0] < right / 1.6
+    exact = Model().fit(release, draws=50, seed=1, target="data")
+    assert exact.attrs["verdict"].startswith("independent")
+    by_home = [{"name": "home", "categories": tuple(range(40))}, *axes]
+    both = np.tile([3, 0, 0, 3], 20)
+    cells = exact_release([*2**20 * both, *0 * both], axes=by_home, max_weight=1.0, most=3)
+    found = Model(clusters="home").fit(cells, draws=50, seed=1)
+    assert found.attrs["verdict"].startswith("independent")
